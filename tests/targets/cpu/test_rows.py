@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.targets.cpu import kernels
+from tests.targets.cpu import kernels, row_kernels
 
 
 def _softmax(a: Any) -> Any:
@@ -98,6 +98,63 @@ def test_streams_go_past_the_caches_by_whole_vectors(dtype: str, store: str) -> 
     kernel = kernels.add.using(target="cpu:x86-64-v4")(8192, 8192, 16, 8192, dtype)
     text = kernel.stage("asm")
     assert text.count(store) == text.count("vmovnt") == 1
+
+
+@pytest.mark.parametrize("function", [kernels.softmax, row_kernels.running_sum, row_kernels.rms_norm])
+def test_streams_of_half_lines_are_stored_by_lines(function: Any) -> None:
+    """Of a line that two turns store, or that another store comes between, the halves have to be merged."""
+    kernel = function.using(target="cpu:x86-64-v3")(16384, 2048, 16)
+    code = [line for line in kernel.stage("asm").splitlines() if line.startswith("\t") and line[1] != "."]
+    stores = [line for line in code if line.rsplit(", ", 1)[-1].endswith(")") and "vmov" in line]
+    streams = [k for k, line in enumerate(stores) if "vmovntps\t%ymm" in line]
+    assert streams
+    assert streams[1::2] == [k + 1 for k in streams[::2]]
+    assert all("32(" in stores[k] for k in streams[1::2])
+
+
+def test_rows_of_a_tile_lie_in_lines_as_the_rows_of_the_stream() -> None:
+    for function, tile in ((kernels.softmax, "X"), (row_kernels.running_sum, "Y")):
+        made = function.using(target="cpu:x86-64-v3")
+        lines = [line.strip() for line in made(16384, 2048, 16).stage("loops").splitlines()]
+        assert [line.split(" ")[0] for line in lines if 'beside="C"' in line] == [tile]
+        # Rows of 2056 float32 begin at other places of a line.
+        assert "beside" not in made(16384, 2056, 16).stage("loops")
+
+
+def _placed(values: Any, start: int) -> Any:
+    """The values in memory that starts so many bytes behind the start of a line."""
+    raw = np.zeros(values.nbytes + 128, np.uint8)
+    start += -raw.ctypes.data % 64
+    array = raw[start : start + values.nbytes].view(values.dtype).reshape(values.shape)
+    array[...] = values
+    return array
+
+
+@pytest.mark.parametrize("function", [kernels.softmax, row_kernels.running_sum])
+def test_the_place_of_arrays_in_lines_changes_no_result(function: Any) -> None:
+    values = np.random.default_rng(6).standard_normal((2048, 2048)).astype(np.float32)
+    kernel, found = function.using(target="cpu")(2048, 2048, 16), []
+    for source, target in ((0, 0), (16, 16), (48, 4), (4, 60)):
+        a, c = _placed(values, source), _placed(np.full_like(values, np.nan), target)
+        kernel(a, c)
+        found.append(c.copy())
+    assert np.isfinite(found[0]).all()
+    # Sums of lanes start elsewhere in a row.
+    for each in found[1:]:
+        np.testing.assert_allclose(each, found[0], rtol=1e-5, atol=1e-4)
+
+
+def test_rows_are_found_in_front_of_the_loop_and_numbers_are_operands() -> None:
+    """Of softmax's loop what an element takes is left: no arithmetic of addresses, no moves of constants."""
+    text = kernels.softmax.using(target="cpu:x86-64-v3")(16384, 2048, 16).stage("asm")
+    code = [line for line in text.splitlines() if line.startswith(("\t", ".LBB")) and line[1] != "."]
+    stream = next(k for k, line in enumerate(code) if "vmovntps" in line)
+    start = max(k for k in range(stream) if code[k].startswith(".LBB"))
+    end = next(k for k in range(stream, len(code)) if code[k].startswith("\tj"))
+    loop = code[start + 1 : end]
+    assert len(loop) <= 70  # two vectors
+    assert not any(line.startswith(("\tlea", "\tand", "\tshl", "\tvbroadcast")) for line in loop)
+    assert sum("prefetch" in line for line in loop) == 1
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])

@@ -19,6 +19,8 @@ class Declares(Protocol):
 
     def table(self, element: str, numbers: Sequence[float]) -> Value: ...
 
+    def number(self, number: float, type_: str) -> Value: ...
+
 
 _FOLD: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
@@ -274,6 +276,16 @@ class Instructions:
         if len(picks) == 1:
             return self.extract(a, picks[0])
         return self.pure(f"shufflevector {a.type} {a.name}, {a.type} {other}, {mask_text}", type_)
+
+    def operand(self, number: float, type_: str) -> Value:
+        """A number in all lanes, for one use as an operand: where registers are few it stays in memory.
+
+        Of a constant LLVM makes a load of one lane for all, which is no operand on AVX2, and keeps what it
+        can in registers. exp has 12, and of 16 registers: a third of softmax's instructions moved them.
+        """
+        if lanes_of(type_) == 1 or self.isa.registers > 16:
+            return const(number, type_)
+        return self.load(self.module.number(number, type_), type_, align=bytes_of(type_))
 
     def turned(self, a: Value) -> Value:
         """The lanes in the opposite order."""

@@ -51,6 +51,7 @@ class Module:
         self.functions: dict[str, Function] = {}
         self._declared: dict[str, str] = {}
         self._globals: list[str] = []
+        self._numbers: dict[tuple[float, str], Value] = {}
 
     def function(
         self,
@@ -79,6 +80,15 @@ class Module:
             f"{name} = private unnamed_addr constant [{len(numbers)} x {element}] [{data}], align 64"
         )
         return Value(name, "ptr")
+
+    def number(self, number: float, type_: str) -> Value:
+        """The place of a number in all lanes. LLVM takes it for changeable: its loads stay where they are."""
+        place = self._numbers.get((number, type_))
+        if place is None:
+            place = self._numbers[number, type_] = Value(f"@number.{len(self._numbers)}", "ptr")
+            text = f"{type_} {const(number, type_).name}, align {bytes_of(type_)}"
+            self._globals.append(f"{place.name} = internal global {text}")
+        return place
 
     def text(self) -> str:
         """The whole module as LLVM assembly."""

@@ -21,9 +21,7 @@ from .lowering import LoweringTable
 from .pairs import paired_tiles
 from .sources import sources_of
 from .uses import Use, Uses, uses_of
-from .words import ColumnPanels, PaddedRows
-
-LINE = 64
+from .words import LINE, ColumnPanels, PaddedRows
 
 
 @dataclass(frozen=True)

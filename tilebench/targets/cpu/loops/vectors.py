@@ -10,7 +10,7 @@ from ....ir.arith import linear
 from ....language.structure import Serial
 from ..numbers.convert import stored_bytes
 from .buffers import loads_memory, reads_var, value_bytes
-from .words import PaddedRows, Prefetch, Vectors
+from .words import LINE, PaddedRows, Prefetch, Vectors
 from .work import Work
 
 # Bytes of an output from which its stores go past the caches: there they had 1.5 times the bandwidth.
@@ -29,9 +29,9 @@ def vector_loop(
     most = stop.args[1] if isinstance(stop, Call) and stop.word == "min" else stop
     trips = const_of(most)
     # A row that is one vector and a bit, or less, gains nothing from several at once.
-    # Nor does a stream: memory sets its pace, and several a turn leave more of a row to masked stores,
-    # which are not past the caches (softmax over 2048 columns: 12.7 against 15.1 GB/s).
-    unroll = 1 if streaming or trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
+    unroll = 1 if trips is None or trips % (lanes * 4) or trips < lanes * 8 else 4
+    if streaming:
+        unroll = vectors_of_a_line(body[0], lanes)
     if panel:
         lanes = min(lanes, panel)
         unroll = panel // lanes
@@ -49,6 +49,23 @@ def lanes_for(work: Work, body: tuple[Stmt, ...], streaming: bool) -> int:
         # Whole lines: a streaming store of half a line leaves the other half to be merged.
         return first.buffer.dtype.elements_in(work.isa.vector_bytes)
     return work.isa.vector_bytes // (copied_bytes(body) or value_bytes(body))
+
+
+def vectors_of_a_line(store: Stmt, lanes: int) -> int:
+    """How many vectors a turn of a stream takes: whole lines, and no more.
+
+    Of a line that two turns store the processor merges the halves: softmax with vectors of 32 bytes went
+    from 5 to 9 GB/s a core. More of them leave more of a row to masked stores, which are not past the caches
+    (softmax over 2048 columns with vectors of 64 bytes: 12.7 against 15.1 GB/s).
+    """
+    assert isinstance(store, Store)
+    return max(1, LINE // stored_bytes(store.buffer.dtype, lanes))
+
+
+def vectors_of_joined(loops: Sequence[Vectors]) -> int:
+    """How many vectors a turn of loops made one takes: those of the stream, where there is one."""
+    streams = [loop.unroll for loop in loops if loop.streaming]
+    return streams[0] if streams else min(loop.unroll for loop in loops)
 
 
 def may_stream(work: Work, var: Var, body: tuple[Stmt, ...]) -> bool:

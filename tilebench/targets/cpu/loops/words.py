@@ -34,6 +34,9 @@ from ....ir import (
 )
 from ....language.reduce import KINDS
 
+# Bytes of a cache line.
+LINE = 64
+
 
 @dataclass(frozen=True)
 class PaddedRows:
@@ -77,13 +80,23 @@ class RegisterBlock:
 
 @node
 class AllocScratch(AllocStmt):
-    """A tile in the worker's scratch memory, from byte `offset` on."""
+    """A tile in the worker's scratch memory, from byte `offset` on.
+
+    With `beside` it starts as far behind the start of a line as the array of that name does: what is aligned
+    in the one is aligned in the other.
+    """
 
     word = "alloc_scratch"
     scope = "scratch"
     buffer: Buffer = result()
     layout: PaddedRows | ColumnPanels | None = attribute(default=None)
     offset: int = attribute(default=0)
+    beside: str | None = attribute(default=None)
+
+
+def slack(alloc: AllocScratch) -> int:
+    """Bytes behind a tile's last element: vectors may read past it, and it may start later in a line."""
+    return LINE if alloc.beside is None else 2 * LINE
 
 
 @node
@@ -91,8 +104,8 @@ class Vectors(LoopStmt):
     """`for j in T.vectors(stop, lanes=16)`: independent turns, `lanes` at a time, the rest masked.
 
     `unroll` vectors are written out in one turn of the main loop. With `overrun` the last vector is
-    whole: every access is to scratch memory whose rows are padded for it. With `streaming` stores to
-    global memory go past the caches.
+    whole: every access is to scratch memory whose rows are padded for it. With `streaming` the store to
+    global memory goes past the caches: a turn's vectors are whole lines, and stored at its end.
     """
 
     word = "vectors"

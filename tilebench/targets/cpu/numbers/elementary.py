@@ -61,6 +61,20 @@ def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
     return total
 
 
+def by_pairs(f: Function, x: Value, square: Value, coefficients: Sequence[float]) -> Value:
+    """sum(c[i] * x**i), two coefficients at a time; `square` is x * x."""
+    pairs = [
+        f.fma(x, f.operand(odd, x.type), f.operand(even, x.type))
+        for even, odd in zip(coefficients[::2], coefficients[1::2], strict=False)
+    ]
+    if len(coefficients) % 2:
+        pairs.append(f.operand(coefficients[-1], x.type))
+    total = pairs[-1]
+    for each in reversed(pairs[:-1]):
+        total = f.fma(total, square, each)
+    return total
+
+
 def absolute(f: Function, x: Value) -> Value:
     return magnitude(f, x)
 
@@ -97,24 +111,39 @@ def nearest(f: Function, x: Value) -> tuple[Value, Value]:
     return f.fsub(moved, magic), f.binary("sub", f.bits(moved, kind), f.bits(magic, kind))
 
 
-def _exponent(f: Function, x: Value) -> tuple[Value, Value | None]:
-    """The nearest whole number of a small x, as float, and as integer where `_scale` wants one."""
-    return (f.intrinsic("roundeven", x), None) if _scales(f, x) else nearest(f, x)
+def _exponent(f: Function, x: Value, factor: float = 1.0) -> tuple[Value, Value | None]:
+    """The nearest whole number of a small x * factor, as float, and as bits where `_powers` wants them."""
+    by = constant(x, factor)
+    if _scales(f, x):
+        return f.intrinsic("roundeven", x if factor == 1 else f.fmul(x, by)), None
+    # The sum's last bits are the number and twice the exponent's bias.
+    magic = constant(x, 1.5 * 2.0**52 + 2 * 1023 if is_double(x) else 1.5 * 2.0**23 + 2 * 127)
+    moved = f.fadd(x, magic) if factor == 1 else f.fma(x, by, magic)
+    return f.fsub(moved, magic), f.bits(moved, integer_type(x))
 
 
-def _scale(f: Function, x: Value, whole: Value, n: Value | None) -> Value:
-    """x * 2**n, with one rounding also where the result is subnormal; both are of `_exponent`."""
-    if n is None:
-        return _scale_instruction(f, x, whole)
-    bias, place = (1023, 52) if is_double(x) else (127, 23)
-    half = f.binary("ashr", n, 1)
-    for part in (half, f.binary("sub", n, half)):
-        power = f.bits(f.binary("shl", f.binary("add", part, bias), place), x.type)
-        x = f.fmul(x, power)
-    return x
+def _powers(f: Function, bits: Value, type_: str) -> tuple[Value, Value]:
+    """Two powers of two, both normal, whose product is 2**n; the bits are of `_exponent`."""
+    place = 52 if element_of(type_) == "double" else 23
+    half = f.binary("shl", bits, place - 1)
+    first = f.binary("and", half, const(-(1 << place), half.type))
+    return f.bits(first, type_), f.bits(f.binary("sub", f.binary("add", half, half), first), type_)
+
+
+def _raised(f: Function, r: Value, coefficients: Sequence[float], whole: Value, bits: Value | None) -> Value:
+    """(1 + r * sum(c[i] * r**i)) * 2**n, also where that is subnormal; n is of `_exponent`."""
+    if bits is None:
+        return _scale_instruction(f, polynomial(f, r, (1.0, *coefficients)), whole)
+    # By pairs: fewer products wait for each other, and more vectors are on their way at a time.
+    square = f.fmul(r, r)
+    start = r if coefficients[0] == 1 else f.fmul(r, constant(r, coefficients[0]))
+    above = f.fma(by_pairs(f, r, square, coefficients[1:]), square, start)
+    first, rest = _powers(f, bits, r.type)
+    return f.fmul(f.fma(above, first, first), rest)
 
 
 def _scale_instruction(f: Function, x: Value, whole: Value) -> Value:
+    """x * 2**n, with one rounding also where the result is subnormal."""
     short, mask = ("pd", "i8") if is_double(x) else ("ps", "i16")
     name = f"llvm.x86.avx512.mask.scalef.{short}.512"
     f.module.declare(name, x.type, [x.type, x.type, x.type, mask, "i32 immarg"])
@@ -122,12 +151,9 @@ def _scale_instruction(f: Function, x: Value, whole: Value) -> Value:
     return f.pure(f"call {x.type} @{name}({inside})", x.type)
 
 
-def _exp_reduced(f: Function, r: Value) -> Value:
-    """exp(r) for |r| <= 0.35."""
-    if not is_double(r):
-        return polynomial(f, r, (1.0, 1.0, *_EXP32))
-    terms = [1 / math.factorial(k) for k in range(2, 14)]
-    return f.fadd(f.fma(polynomial(f, r, terms), f.fmul(r, r), r), constant(r, 1))
+def _exp_terms(r: Value) -> Sequence[float]:
+    """Coefficients of (exp(r) - 1) / r for |r| <= 0.35."""
+    return [1 / math.factorial(k) for k in range(1, 14)] if is_double(r) else (1.0, *_EXP32)
 
 
 def _split(number: float, bits: int) -> tuple[float, float]:
@@ -141,33 +167,35 @@ def exp(f: Function, x: Value) -> Value:
     """e**x."""
     low, high = (-750.0, 712.0) if is_double(x) else (-105.0, 90.0)
     x = clamp(f, x, low, high)
-    whole, n = _exponent(f, f.fmul(x, constant(x, _LOG2E)))
+    whole, bits = _exponent(f, x, _LOG2E)
     if is_double(x):
         # fdlibm's split of ln 2: 33 bits, so that up to 2**20 times the first is exact.
         first, rest = 6.93147180369123816490e-01, 1.90821492927058770002e-10
     else:
         first, rest = _LN2_HI, _LN2_LO
-    r = f.fma(whole, constant(x, -rest), f.fma(whole, constant(x, -first), x))
-    return _scale(f, _exp_reduced(f, r), whole, n)
+    r = f.fma(whole, f.operand(-rest, x.type), f.fma(whole, f.operand(-first, x.type), x))
+    return _raised(f, r, _exp_terms(r), whole, bits)
 
 
 def exp2(f: Function, x: Value) -> Value:
     """2**x."""
     x = clamp(f, x, -1080.0, 1030.0) if is_double(x) else clamp(f, x, -152.0, 130.0)
-    whole, n = _exponent(f, x)
+    whole, bits = _exponent(f, x)
     r = f.fsub(x, whole)
     if is_double(x):
-        return _scale(f, _exp_reduced(f, f.fmul(r, constant(x, math.log(2)))), whole, n)
-    return _scale(f, f.fma(polynomial(f, r, _EXP2_32), r, constant(x, 1)), whole, n)
+        r = f.fmul(r, constant(x, math.log(2)))
+        return _raised(f, r, _exp_terms(r), whole, bits)
+    return _raised(f, r, _EXP2_32, whole, bits)
 
 
 def exp10(f: Function, x: Value) -> Value:
     """10**x."""
     x = clamp(f, x, -326.0, 310.0) if is_double(x) else clamp(f, x, -46.0, 39.5)
-    whole, n = _exponent(f, f.fmul(x, constant(x, math.log2(10))))
+    whole, bits = _exponent(f, x, math.log2(10))
     first, rest = _LOG10_2_PARTS if is_double(x) else _split(math.log10(2), 12)
     r = f.fma(whole, constant(x, -rest), f.fma(whole, constant(x, -first), x))
-    return _scale(f, _exp_reduced(f, f.fmul(r, constant(x, math.log(10)))), whole, n)
+    r = f.fmul(r, constant(x, math.log(10)))
+    return _raised(f, r, _exp_terms(r), whole, bits)
 
 
 def _log_parts(f: Function, x: Value) -> tuple[Value, Value, Value]:

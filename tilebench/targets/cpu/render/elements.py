@@ -84,7 +84,7 @@ class Elements:
         )  # fmt: skip
 
     # -- stores
-    def put(self, bits: Value, address: Address, dtype: str, *, streaming: bool = False) -> None:
+    def put(self, bits: Value, address: Address, dtype: str) -> None:
         """Store bits where an address says, in the lanes of the mask."""
         state, f = self.state, self.f
         lone = state.lanes is None or state.count == 1
@@ -103,7 +103,7 @@ class Elements:
         mask = None if state.mask is None else state.wide(state.mask)
         if address.varies and lanes_of(pointer.type) == 1:
             if mask is None:
-                f.store(bits, pointer, align=bytes_of(bits.type) if streaming else 0, streaming=streaming)
+                f.store(bits, pointer)
             else:
                 f.masked_store(bits, pointer, mask)
             return

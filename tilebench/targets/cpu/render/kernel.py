@@ -15,7 +15,7 @@ from ....language.scopes import entered, entry_facts
 from ....language.structure import KernelLaunch
 from ....passes.analysis.launches import launch_of, parts_of
 from ..llvm import Module, Value
-from ..loops.words import AllocScratch
+from ..loops.words import LINE, AllocScratch, slack
 from ..machine import Isa
 from ..numbers.convert import load_value, stored_bytes
 from .renderer import Renderer, Rendering, RenderingTable
@@ -60,13 +60,13 @@ def _own_table() -> RenderingTable:
 
 
 def scratch_bytes(function: Function) -> int:
-    """What the tiles of a function need, in bytes, with a line of slack behind the last."""
+    """What the tiles of a function need, in bytes, with the slack behind the last."""
     ends = [
-        alloc.offset + stored_bytes(alloc.buffer.dtype, alloc.layout.elements)
+        alloc.offset + stored_bytes(alloc.buffer.dtype, alloc.layout.elements) + slack(alloc)
         for alloc in walk(function)
         if isinstance(alloc, AllocScratch) and alloc.layout is not None
     ]
-    return -(-max(ends, default=0) // 64) * 64 + 64
+    return -(-max(ends, default=LINE) // LINE) * LINE
 
 
 def _blocks(renderer: Renderer, function: Function, launch: KernelLaunch) -> None:

@@ -70,8 +70,10 @@ class Renderer:
         self.expr = Expressions(self.state)
         self.lines = lines
         self.table = table
-        # The store of the open loop whose vectors are aligned and go past the caches.
+        # The store of the open loop whose vectors are aligned and go past the caches, and those of the open
+        # turn, with their addresses.
         self.streamed: Store | None = None
+        self.stream: list[tuple[Value, Value]] = []
         # The sums of the open loop over vectors, by the statement that adds to them.
         self.sums: dict[int, Value] = {}
         # For each that is stored on its way the value that changes nothing, in all lanes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -143,34 +143,50 @@ class State:
         layout = self.layouts.get(buffer.name)
         if isinstance(layout, ColumnPanels):
             return self.in_panels(pointer, layout, index, integers)
-        f, offset, step, further = self.f, i64(0), 0, None
-
-        def step_of(stride: int | Expr) -> Value:
-            return i64(stride) if isinstance(stride, int) else integers.size(stride)
-
-        for part, stride in zip(index, self.strides(buffer), strict=True):
-            if not self.varies(part):
-                offset = f.add(offset, f.mul(integers.index(part), step_of(stride)))
+        f, along, step, further = self.f, i64(0), 0, None
+        moving = [self.varies(part) for part in index]
+        for part, stride, moves in zip(index, self.strides(buffer), moving, strict=True):
+            if not moves:
                 continue
             assert self.lanes is not None
-            form = linear(part)
+            form, by = linear(part), _size(stride, integers)
             var = Var(self.lanes.name)
             factor, rest = form.coefficient(var), form.without(var)
             strange = any(self.varies(term) for term, _ in rest.terms)
             if strange or not self.never_wraps(Arith("*", (var, Const(factor)))):
                 lanes = f.cast("sext", self.wide(integers.value(part)), vector("i64", self.count))
-                lanes = f.mul(lanes, self.wide(step_of(stride)))
+                lanes = f.mul(lanes, self.wide(by))
                 further = lanes if further is None else f.add(further, lanes)
                 continue
             start = f.add(integers.index(rest.expr()), f.mul(self.lane_value(), factor))
-            offset = f.add(offset, f.mul(start, step_of(stride)))
+            along = f.add(along, f.mul(start, by))
             if isinstance(stride, int):
                 step += factor * stride
                 continue
             # A stride known only at the launch: each lane by itself.
-            lanes = f.mul(self.iota("i64"), self.wide(f.mul(step_of(stride), factor)))
+            lanes = f.mul(self.iota("i64"), self.wide(f.mul(by, factor)))
             further = lanes if further is None else f.add(further, lanes)
-        return Address(pointer, offset, step, further)
+        if any(moving) and buffer.dtype.per_byte == 1:
+            return Address(self.row(buffer, index, moving, integers), along, step, further)
+        return Address(pointer, f.add(self.before(buffer, index, moving, integers), along), step, further)
+
+    def before(
+        self, buffer: Buffer, index: tuple[Expr, ...], moving: Sequence[bool], integers: Integers
+    ) -> Value:
+        """The elements in front of what an index goes over, by its parts that are the same in all lanes."""
+        offset = i64(0)
+        for part, stride, moves in zip(index, self.strides(buffer), moving, strict=True):
+            if not moves:
+                by = _size(stride, integers)
+                offset = self.f.add(offset, self.f.mul(integers.index(part), by))
+        return offset
+
+    def row(
+        self, buffer: Buffer, index: tuple[Expr, ...], moving: Sequence[bool], integers: Integers
+    ) -> Value:
+        """The address of the first element that an index goes over: of a row, as a rule."""
+        offset = self.before(buffer, index, moving, integers)
+        return self.f.at(self.pointers[buffer.name], offset, STORAGE[buffer.dtype.name])
 
     def strides(self, buffer: Buffer) -> tuple[int | Expr, ...]:
         """Elements from one index to the next, in each dimension."""
@@ -263,6 +279,10 @@ def _pair_row(f: Function, row: Value, width: int) -> Value:
     """Where a row of panels of pairs starts in its panel."""
     pair = f.binary("mul", f.binary("lshr", row, const(1, row.type)), const(2 * width, row.type))
     return f.binary("add", pair, f.binary("and", row, const(1, row.type)))
+
+
+def _size(stride: int | Expr, integers: Integers) -> Value:
+    return i64(stride) if isinstance(stride, int) else integers.size(stride)
 
 
 def _reads(expr: Expr, name: str) -> bool:

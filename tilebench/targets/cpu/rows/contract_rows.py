@@ -28,15 +28,14 @@ from ....ir import (
 )
 from ....language.structure import KernelLaunch, Serial
 from ....passes.context import Context
-from ..loops.words import AllocScratch, PaddedRows, Vectors
+from ..loops.words import LINE, AllocScratch, PaddedRows, Vectors, slack
 from ..numbers.convert import stored_bytes
 from .overlap_rows import overlap_rows, ring_layout
 from .read_again import read_again
-from .touches import index_of
+from .touches import index_of, touches_buffer
 from .unread_stores import without_unread_store
 
 NAME = "contract_rows"
-_LINE = 64
 
 
 def contract_rows(function: Function, context: Context) -> Function:
@@ -134,9 +133,31 @@ def _without_unread_stores(body: tuple[Stmt, ...], name: str) -> tuple[Stmt, ...
     return tuple(each for each in short if not isinstance(each, Vectors) or each.body)
 
 
+def _beside(body: Iterable[Stmt], rows: Iterable[str]) -> dict[str, str]:
+    """For each tile that a stream works on the array that it goes to, if its rows are whole lines.
+
+    The stream's vectors are aligned in the array. Where they lie across lines in a tile, its stores and
+    those past the caches hold each other up: softmax then had 12 GB/s a core instead of 15, RMSNorm 20
+    instead of 30.
+    """
+    found: dict[str, str] = {}
+    for loop in (node for statement in body for node in walk(statement) if isinstance(node, Vectors)):
+        stores = (each for each in loop.body if isinstance(each, Store) and each.buffer.scope == "global")
+        array = next(stores).buffer if loop.streaming else None
+        if array is not None and _whole_lines(array):
+            found |= {name: array.name for name in rows if any(True for _ in touches_buffer(loop, name))}
+    return found
+
+
+def _whole_lines(array: Buffer) -> bool:
+    """Whether all rows of an array lie alike in lines."""
+    strides = array.element_strides[:-1]
+    return all(isinstance(each, int) and stored_bytes(array.dtype, each) % LINE == 0 for each in strides)
+
+
 def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:
     """The statements, the tiles one after the other again."""
-    offset = 0
+    offset, beside = 0, _beside(body, rows)
     for statement in body:
         if isinstance(statement, AllocScratch) and statement.layout is not None:
             layout, buffer = statement.layout, statement.buffer
@@ -144,6 +165,7 @@ def _laid_out(body: list[Stmt], rows: dict[str, int]) -> Iterator[Stmt]:
                 buffer = replace(buffer, shape=(rows[buffer.name], *buffer.shape[1:]))
                 size = stored_bytes(buffer.dtype, 1)
                 layout = ring_layout(layout, buffer.extents[-1], rows[buffer.name], size)
-            statement = statement.but(buffer=buffer, layout=layout, offset=offset)
-            offset += -(-stored_bytes(buffer.dtype, layout.elements) // _LINE) * _LINE + _LINE
+            array = beside.get(buffer.name)
+            statement = statement.but(buffer=buffer, layout=layout, offset=offset, beside=array)
+            offset += -(-stored_bytes(buffer.dtype, layout.elements) // LINE) * LINE + slack(statement)
         yield statement

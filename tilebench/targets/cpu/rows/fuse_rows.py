@@ -27,6 +27,7 @@ from ....ir import (
 from ....ir.names import Names
 from ....language.structure import Serial
 from ....passes.context import Context
+from ..loops.vectors import vectors_of_joined
 from ..loops.words import AllocScratch, Vectors
 from .fold_rows import fold_into
 from .independent import independent
@@ -123,7 +124,7 @@ def _join_vectors(first: Vectors, second: Vectors) -> Vectors | None:
     if not same or not independent(first.body, body, first.vars[0], rows=False):
         return None
     return first.but(
-        body=(*first.body, *body), unroll=min(first.unroll, second.unroll),
+        body=(*first.body, *body), unroll=vectors_of_joined((first, second)),
         overrun=first.overrun and second.overrun, streaming=first.streaming or second.streaming,
     )  # fmt: skip
 

@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 from ....ir import Const, Load, Stmt, Store, Var, const_of, effects_in, rewrite, substitute
 from ....ir.expr import Expr
 from ....language.structure import Serial
+from ..loops.vectors import vectors_of_joined
 from ..loops.words import Accumulate, PaddedRows, Prefetch, Vectors
 from .touches import index_of, touches_buffer, written_in
 
@@ -159,7 +160,7 @@ class _Skewed:
         if ahead is not None:
             body = [*self.hinted(Const(ahead), var, 0), *body]
         last = self.steps[which[-1]]
-        unroll = min(self.steps[s].unroll for s in which)
+        unroll = vectors_of_joined([self.steps[s] for s in which])
         loop = Vectors(
             last.stop, (var,), tuple(body), lanes=last.lanes, unroll=unroll, streaming=last.streaming,
             place=last.place,

@@ -109,7 +109,9 @@ def running(renderer: Renderer, statement: Running) -> None:
     before = renderer.sums[id(statement)]
     sums = running_lanes(f, value, renderer.nothing[id(statement)], kind, unsigned=unsigned)
     total = combine(f, kind, before, sums, unsigned=unsigned)
-    renderer.sums[id(statement)] = f.shuffle(total, None, [state.count - 1] * state.count)
+    # From one turn to the next goes one addition alone: the last lane is taken before it, not after.
+    last = f.shuffle(sums, None, [state.count - 1] * state.count)
+    renderer.sums[id(statement)] = combine(f, kind, before, last, unsigned=unsigned)
     bits = narrow(f, convert(f, total, held, dtype), dtype)
     where = state.address(statement.dst.buffer, statement.dst.start, renderer.expr)
     state.forget(statement.dst.buffer.name)

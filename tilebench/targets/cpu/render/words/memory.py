@@ -5,7 +5,7 @@ from __future__ import annotations
 from .....ir import Let, Load, Store
 from .....language.memory import AllocVar
 from ...llvm import Value
-from ...loops.words import AllocScratch, Prefetch
+from ...loops.words import LINE, AllocScratch, Prefetch
 from ...numbers.convert import COMPUTE, STORAGE, narrow, stored_bytes
 from ..atomics import put_combined
 from ..packed import is_packed, put_packed
@@ -15,8 +15,13 @@ from ..renderer import Renderer, Rendering
 def tile(renderer: Renderer, alloc: AllocScratch) -> None:
     """A tile is a place in the worker's scratch memory."""
     assert alloc.layout is not None  # the stage's legal forms ask for it
+    f, pointers = renderer.f, renderer.state.pointers
     renderer.state.layouts[alloc.buffer.name] = alloc.layout
-    renderer.state.pointers[alloc.buffer.name] = renderer.f.at(renderer.scratch, alloc.offset, "i8")
+    pointer = f.at(renderer.scratch, alloc.offset, "i8")
+    if alloc.beside is not None:
+        address = f.cast("ptrtoint", pointers[alloc.beside], "i64")
+        pointer = f.at(pointer, f.binary("and", address, LINE - 1), "i8")
+    pointers[alloc.buffer.name] = pointer
 
 
 def scalar(renderer: Renderer, alloc: AllocVar) -> None:
@@ -40,8 +45,10 @@ def store(renderer: Renderer, statement: Store) -> None:
             state.forget(statement.found.name)
     elif is_packed(statement.buffer):
         put_packed(renderer.expr, statement.buffer, statement.index, address, bits)
+    elif statement is renderer.streamed:
+        renderer.stream.append((state.wide(bits), state.pointer(address, dtype)))
     else:
-        renderer.expr.put(bits, address, dtype, streaming=statement is renderer.streamed)
+        renderer.expr.put(bits, address, dtype)
     state.forget(statement.buffer.name)
     if STORAGE[dtype] == COMPUTE[dtype] and address.varies and statement.plain:
         state.stored[(statement.buffer.name, statement.index)] = (state.wide(bits), state.mask)
@@ -69,9 +76,11 @@ def name(renderer: Renderer, let: Let) -> None:
 
 
 def prefetch(renderer: Renderer, hint: Prefetch) -> None:
-    """To the second level, for one reading that is still some microseconds away."""
-    f, buffer = renderer.f, hint.src.buffer
+    """To the second level, for one reading that is still some microseconds away; once a line in a turn."""
+    f, buffer, lanes = renderer.f, hint.src.buffer, renderer.state.lanes
     where = renderer.state.address(buffer, hint.src.start, renderer.expr)
+    if lanes is not None and where.step == 1 and stored_bytes(buffer.dtype, lanes.ahead) % LINE:
+        return
     f.prefetch(f.at(where.pointer, where.offset, STORAGE[buffer.dtype.name]))
 
 

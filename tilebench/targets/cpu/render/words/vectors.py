@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .....ir import Let, LoopStmt, Store, names_read_and_written, walk
+from .....ir import Let, LoopStmt, Store, effects_in, names_read_and_written, walk
 from ...llvm import Value, bytes_of, vector
 from ...llvm.lanes import neutral, reduce_lanes, whole_steps
 from ...loops.buffers import reads_var, sure_loads
-from ...loops.words import Accumulate, Running, Vectors
+from ...loops.words import Accumulate, ColumnPanels, Running, Vectors
 from ...numbers.convert import COMPUTE, is_unsigned, stored_bytes
+from ...rows.touches import index_of
 from ..renderer import Renderer, Rendering
 from ..state import Lanes
 from ..sums import finish, pairs, sum_dtype
@@ -28,6 +29,7 @@ def vectors(renderer: Renderer, loop: Vectors) -> None:
             _turn(renderer, loop, Lanes(name, turn.index, 1), None)
         return
     _load_before(renderer, loop)
+    _find_rows_before(renderer, loop)
     _Loop(renderer, loop).run(begin, end)
     state.fixed.clear()
 
@@ -38,8 +40,9 @@ class _Loop:
     def __init__(self, renderer: Renderer, loop: Vectors) -> None:
         self.renderer, self.f, self.loop = renderer, renderer.f, loop
         self.folds = [statement for statement in loop.body if isinstance(statement, Accumulate)]
-        # Sums side by side, for each statement that adds to one.
-        self.sums = [[_start(fold, loop.lanes)] * loop.unroll for fold in self.folds]
+        # Sums side by side, for each statement that adds to one. Where memory sets the pace one does.
+        self.chains = 1 if loop.streaming else loop.unroll
+        self.sums = [[_start(fold, loop.lanes)] * self.chains for fold in self.folds]
         # One sum after the other, for each that is stored on its way.
         self.runs = [statement for statement in loop.body if isinstance(statement, Running)]
         self.running = [_start(run, loop.lanes) for run in self.runs]
@@ -80,25 +83,35 @@ class _Loop:
     def turns(self, begin: Value, stop: Value, step: int, multiple: int, mask: Mask | None) -> None:
         """A loop of `step` elements a turn; each of its vectors has a sum of its own."""
         renderer, loop, name = self.renderer, self.loop, self.loop.vars[0].name
-        count, runs = len(self.sums[0]) if self.sums else 0, len(self.runs)
+        count, runs = self.chains, len(self.runs)
         carried_in = [*self.running, *(value for sums in self.sums for value in sums)]
         with self.f.loop(begin, stop, step, carried_in) as turn:
             running, rest = turn.carried[:runs], turn.carried[runs:]
             carried = [rest[k * count : (k + 1) * count] for k in range(len(self.folds))]
             masked = None if mask is None else mask(turn.index)
             for k, ahead in enumerate(range(0, step, loop.lanes)):
-                renderer.sums = {id(fold): sums[k] for fold, sums in zip(self.folds, carried, strict=True)}
+                chain = k % count
+                renderer.sums = {
+                    id(fold): sums[chain] for fold, sums in zip(self.folds, carried, strict=True)
+                }
                 renderer.sums |= {id(run): value for run, value in zip(self.runs, running, strict=True)}
                 _turn(renderer, loop, Lanes(name, turn.index, loop.lanes, ahead, multiple), masked)
                 for fold, sums in zip(self.folds, carried, strict=True):
-                    sums[k] = renderer.sums[id(fold)]
+                    sums[chain] = renderer.sums[id(fold)]
                 running = [renderer.sums[id(run)] for run in self.runs]
+            self.store_lines()
             turn.next = [*running, *(value for sums in carried for value in sums)]
         self.running, rest = turn.results[:runs], turn.results[runs:]
         self.sums = [rest[k * count : (k + 1) * count] for k in range(len(self.folds))]
 
+    def store_lines(self) -> None:
+        """A turn's stores past the caches, one right after the other: lines go out whole."""
+        for bits, pointer in self.renderer.stream:
+            self.f.store(bits, pointer, align=bytes_of(bits.type), streaming=True)
+        self.renderer.stream.clear()
+
     def to_a_line(self, begin: Value, end: Value) -> Value:
-        """One masked turn up to where the stores are aligned; the index from which they are."""
+        """Masked turns up to where the stores begin a line; the index from which they do."""
         f, loop, renderer, state = self.f, self.loop, self.renderer, self.renderer.state
         store = streamed(loop)
         with state.in_lanes(Lanes(loop.vars[0].name, begin, loop.lanes), None):
@@ -106,7 +119,8 @@ class _Loop:
             pointer = state.pointer(where, store.buffer.dtype.name)
         size = stored_bytes(store.buffer.dtype, 1)
         address = f.cast("ptrtoint", pointer, "i64")
-        past = f.binary("udiv", f.binary("and", f.sub(0, address), loop.lanes * size - 1), size)
+        aligned = loop.lanes * loop.unroll * size
+        past = f.binary("udiv", f.binary("and", f.sub(0, address), aligned - 1), size)
         stop = f.imin(f.add(begin, past), end)
         self.turns(begin, stop, loop.lanes, 1, self.mask_to(stop))
         renderer.streamed = store
@@ -138,17 +152,40 @@ def _turn(renderer: Renderer, loop: Vectors, lanes: Lanes, mask: Value | None) -
 
 def _load_before(renderer: Renderer, loop: Vectors) -> None:
     """Elements that are the same in all turns are loaded once, in front of the loop."""
-    state, nodes = renderer.state, walk(loop)
-    _, written = names_read_and_written(loop.body)
-    inner = {var.name for node in nodes if isinstance(node, LoopStmt) for var in node.vars}
-    inner |= {node.var.name for node in nodes if isinstance(node, Let)}
-    stores = [statement for statement in loop.body if isinstance(statement, Store)]
-    for load in (load for store in stores for load in sure_loads(store.value)):
+    state, inner = renderer.state, _bound(loop)
+    # A sum goes into its element behind the loop.
+    _, written = names_read_and_written(each for each in loop.body if not isinstance(each, Accumulate))
+    valued = [each for each in loop.body if isinstance(each, (Store, Accumulate, Running))]
+    for load in (load for statement in valued for load in sure_loads(statement.value)):
         if load.buffer.scope != "scratch" or load.buffer.name in written or reads_var(load, inner):
             continue
         key = (load.buffer.name, load.index)
         if key not in state.fixed:
             state.fixed[key] = state.f.splat(renderer.expr.load(load), loop.lanes)
+
+
+def _find_rows_before(renderer: Renderer, loop: Vectors) -> None:
+    """Addresses of rows are found in front of the loop: in it an address is then one instruction's own part.
+
+    LLVM leaves their arithmetic in the loop where it needs it: of softmax's 50 instructions a vector 10.
+    """
+    state, inner = renderer.state, _bound(loop)
+    for effect in effects_in(loop):
+        buffer, index = effect.buffer, index_of(effect)
+        in_rows = not isinstance(state.layouts.get(buffer.name), ColumnPanels) and buffer.dtype.per_byte == 1
+        if index is None or buffer.name not in state.pointers or not in_rows:
+            continue
+        moving = [reads_var(part, inner) for part in index]
+        fixed = [part for part, moves in zip(index, moving, strict=True) if not moves]
+        if any(moving) and all(state.counting(part) for part in fixed):
+            state.row(buffer, index, moving, renderer.expr)
+
+
+def _bound(loop: Vectors) -> set[str]:
+    """The names that a loop and what is in it bind."""
+    nodes = list(walk(loop))
+    names = {var.name for node in nodes if isinstance(node, LoopStmt) for var in node.vars}
+    return names | {node.var.name for node in nodes if isinstance(node, Let)}
 
 
 RENDERINGS = (Rendering(Vectors, vectors),)
