@@ -43,7 +43,7 @@ def test_a_product_is_waited_for_by_the_kernel() -> None:
     kernel = kernel_of(KERNEL, HEAD, 256).using(target="cuda:sm_90a")()
     text = kernel.stage("cuda")
     body = text[text.index("__global__") :]
-    assert body.count("tb_wgmma_m64n64k16_f32_f16_f16<") == 1
+    assert body.count("tb_wgmma_m64n64k16_f32_f16_f16_x4<") == 1
     assert body.count("tb_wgmma_commit();") == body.count("tb_wgmma_wait_32<0>(F);") == 1
     assert body.count("__syncthreads") == 1
     kernel.reach_code()
