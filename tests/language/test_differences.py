@@ -7,6 +7,8 @@ line with what TileLang would do. The numbers in the names are those of the list
 from __future__ import annotations
 
 import math
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -346,3 +348,36 @@ def test_extents_of_zero_and_of_more_than_an_index_reaches() -> None:
 def test_50_a_dtype_is_its_name() -> None:
     assert {"float16": 1}[T.float16] == 1
     assert {T.float16: 1}["float16"] == 1
+
+
+def test_51_what_a_call_without_arrays_makes_is_torchs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a kernel with outputs alone, in a program that has torch (here one with its names); else NumPy's."""
+
+    class Tensor(np.ndarray):
+        """What torch's `empty` gives."""
+
+    def empty(shape: tuple[int, ...], dtype: Any, device: str) -> Tensor:
+        assert device == "cpu"
+        return np.empty(shape, dtype).view(Tensor)
+
+    @tilebench.jit(target="cpu")
+    def squares(n=8):
+        S = T.empty((n,), "float32")
+        R = T.empty((n,), "int32")
+        with T.Kernel(1, threads=32):
+            for i in T.Parallel(n):
+                S[i] = i * i
+                R[i] = n - i
+        return S, R
+
+    cuda = SimpleNamespace(is_available=lambda: False)
+    torch = SimpleNamespace(float32=np.float32, int32=np.int32, empty=empty, cuda=cuda)
+    for module, kind in ((torch, Tensor), (None, np.ndarray)):
+        if module is None:
+            monkeypatch.delitem(sys.modules, "torch")
+        else:
+            monkeypatch.setitem(sys.modules, "torch", module)
+        found, back = squares()
+        assert (type(found), type(back)) == (kind, kind)
+        assert found.tolist() == [i * i for i in range(8)]
+        assert back.tolist() == [8 - i for i in range(8)]

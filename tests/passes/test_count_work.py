@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tilebench.language as T
 from tests import kernels
 from tilebench.frontend import trace
-from tilebench.ir import parse_function
+from tilebench.ir import If, parse_function
 from tilebench.language.words import registry
 from tilebench.passes.analysis.count_work import count_work
 from tilebench.passes.analysis.loop_points import MOST_POINTS
@@ -107,3 +108,72 @@ def f(A: T.Tensor((8, 8), T.float32)):
 """
     found = count_work(parse_function(text, registry()))
     assert (found.flops, found.exact) == (4 * 64, True)
+
+
+def cholesky(B, n):
+    """Of each matrix n roots, n (n - 1) / 2 quotients, and two operations for each pair beyond a column."""
+
+    @T.prim_func
+    def main(A: T.Tensor((B, n, n), "float32"), L: T.Tensor((B, n, n), "float32")):
+        with T.Kernel(B, threads=32) as b:
+            s = T.alloc_shared((n, n), "float32")
+            T.copy(A[b, 0, 0], s)
+            for k in T.serial(n):
+                s[k, k] = T.sqrt(s[k, k])
+                for i in T.Parallel(n):
+                    if i > k:
+                        s[i, k] = s[i, k] / s[k, k]
+                for i, j in T.Parallel(n, n):
+                    if i > k and j > k:
+                        s[i, j] -= s[i, k] * s[j, k]
+            T.copy(s, L[b, 0, 0])
+
+    return main
+
+
+@pytest.mark.parametrize(("batch", "n"), [(1, 17), (65, 40), (4096, 32), (5000, 13), (77777, 64)])
+def test_conditions_hold_as_often_where_points_are_drawn(batch: int, n: int) -> None:
+    """A loop that is cut short says nothing of those inside it: one index of it is not like another."""
+    each = n + n * (n - 1) // 2 + 2 * sum((n - 1 - k) ** 2 for k in range(n))
+    found = count_work(trace(cholesky, {"B": batch, "n": n}).function)
+    few = batch * n**3 < MOST_POINTS
+    assert found.known
+    assert found.exact == few
+    assert abs(found.flops - batch * each) <= (0 if few else 0.005) * batch * each
+
+
+def test_tiles_that_stick_out_are_counted_where_points_are_drawn() -> None:
+    values = {"M": 1501, "N": 1403, "block_M": 1, "block_N": 1}
+    assert work_of(kernels.add_kernel, **{**values, "M": 1001}) == (1001 * 1403, 6 * 1001 * 1403)
+    values = {"M": 3001, "N": 3003, "K": 5001, "block_M": 16, "block_N": 16, "block_K": 16}
+    found = count_work(trace(kernels.gemm_regions.function, values).function)
+    assert not found.exact
+    assert abs(found.flops / (2 * 3001 * 3003 * 5001) - 1) < 1e-3
+
+
+def losses(M, V, rounds):
+    """One row of many has no target: what data decide is little beside the sums."""
+
+    @T.prim_func
+    def main(X: T.Tensor((M, V), "float32"), Y: T.Tensor((M,), "int32"), Out: T.Tensor((M,), "float32")):
+        with T.Kernel(T.ceildiv(M, 4), threads=32) as bx:
+            x = T.alloc_fragment((4, V), "float32")
+            s = T.alloc_fragment((4,), "float32")
+            T.copy(X[bx * 4, 0], x)
+            for _ in T.serial(rounds):
+                T.reduce_sum(x, s, dim=1)
+            for i in T.Parallel(4):
+                if Y[bx * 4 + i] >= 0:
+                    Out[bx * 4 + i] = s[i] - X[bx * 4 + i, Y[bx * 4 + i]]
+                else:
+                    Out[bx * 4 + i] = 0.0
+
+    return main
+
+
+def test_a_condition_on_data_is_a_doubt_where_it_decides_of_much() -> None:
+    few = count_work(trace(losses, {"M": 8, "V": 128, "rounds": 2}).function)
+    assert (few.flops, few.known, few.exact) == (8 * (2 * 128 + 1), True, False)
+    much = count_work(trace(losses, {"M": 8, "V": 16, "rounds": 1}).function)
+    assert not much.known
+    assert isinstance(much.doubt, If)

@@ -375,3 +375,39 @@ def test_a_count_that_data_decides_is_not_shown() -> None:
     told, ran = counted(body, "1, threads=32) as b0", **arrays)
     assert not told.known
     assert ran.flops == 5 * 32
+
+
+def test_both_sides_of_a_choice_read_a_part_of_a_tile_each() -> None:
+    """A rotary embedding: each half reads the other one, and all elements are worked on."""
+    body = """
+        s = T.alloc_shared((16, 24), "float32")
+        T.copy(A[b0 * 16, 0], s)
+        for i, j in T.Parallel(16, 24):
+            other = T.if_then_else(j < 12, s[i, j + 12], s[i, j - 12])
+            B[b0 * 16 + i, j] = s[i, j] * C[b0 * 16 + i, j] + other * C[b0 * 16 + i, j]
+    """
+    arrays = {"A": floats(37, 24), "B": floats(37, 24), "C": floats(37, 24)}
+    found = counted(body, "3, threads=32) as b0", **arrays)
+    same(found, 3 * 37 * 24, 3 * 4 * 37 * 24)
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_data_say_where_a_box_begins(guarded: bool) -> None:
+    """Segments of a longer array: rows from lo to hi, in tiles that end behind them."""
+    part = "A[lo + k * 8 + i, j]"
+    part = f"T.if_then_else(lo + k * 8 + i < hi, {part}, 0.0)" if guarded else part
+    body = f"""
+        x = T.alloc_fragment((8, 16), "float32")
+        lo = n[b0]
+        hi = n[b0 + 1]
+        for k in T.serial(T.ceildiv(hi - lo, 8)):
+            for i, j in T.Parallel(8, 16):
+                x[i, j] = {part} * 2.0
+            for i, j in T.Parallel(8, 16):
+                if lo + k * 8 + i < hi:
+                    B[lo + k * 8 + i, j] = x[i, j]
+    """
+    arrays: Any = {"A": floats(40, 16), "n": np.array([0, 3, 3, 25, 40], np.int32), "B": floats(40, 16)}
+    told, ran = counted(body, "4, threads=32) as b0", **arrays)
+    assert not told.known
+    assert (ran.flops, ran.bytes) == (40 * 16, 2 * 4 * 40 * 16 + 4 * 5)

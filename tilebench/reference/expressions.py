@@ -153,7 +153,7 @@ class ExpressionRunner:
         plain = order == tuple(range(len(order))) and shape == extent
 
         def run(state: State) -> Any:
-            corner = [int(each) for each in start(state)]
+            corner = corner_of(start(state))
             if plain:
                 return read_box(state, buffer, corner, extent, state.mask, place)
             mask = None if state.mask is None else turned(state.mask)
@@ -175,6 +175,11 @@ def too_late(what: str, place: Place | None) -> LanguageError:
     """The error for a word of a stage below `bounded`."""
     text = "the reference runs up to stage bounded and has no meaning of {what}"
     return LanguageError(text, what=what, at=place)
+
+
+def corner_of(start: Sequence[Any]) -> list[int]:
+    """Where a box begins, as numbers: what data say may come as an array with the same for each element."""
+    return [int(each) if np.ndim(each) == 0 else int(np.ravel(each)[0]) for each in start]
 
 
 def box_shape(

@@ -9,7 +9,7 @@ import numpy as np
 from ..ir import Store
 from .atomics import atomic_store
 from .boxes import scatter, within, write_box
-from .expressions import ExpressionRunner, box_shape, too_late
+from .expressions import ExpressionRunner, box_shape, corner_of, too_late
 from .own_memory import copied, store_local, store_var
 from .owners import claim
 from .races import note
@@ -77,7 +77,7 @@ class StoreRunner(ExpressionRunner):
             return np.broadcast_to(array, box).transpose(inverse).reshape(extent)
 
         def run(state: State) -> None:
-            spot = [int(position) for position in start(state)]
+            spot = corner_of(start(state))
             mask, doubt = state.mask, state.doubt
             new = value(state)
             if not plain:

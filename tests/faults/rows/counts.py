@@ -55,4 +55,20 @@ FAULTS = (
         "elements",
         ("tests/profile/test_diagnosis.py",),
     ),
+    Fault(
+        "counts/one-turn-for-all",
+        "loops of too many turns count as their first one, where a condition may never hold",
+        "tilebench.passes.analysis.loop_points:LoopPoints.loop",
+        "_evenly(self.loops) * turns",
+        "0 * turns",
+        ("tests/passes/test_count_work.py",),
+    ),
+    Fault(
+        "counts/a-side-for-both",
+        "a choice between two halves of a tile counts as if only one half were there",
+        "tilebench.passes.analysis.loop_extents:_certain",
+        "1 if chosen else None",
+        "None",
+        COUNTING,
+    ),
 )

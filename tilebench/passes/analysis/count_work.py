@@ -46,7 +46,7 @@ class Work:
     """`flops`: operations; `bytes`: compulsory global traffic; `exact` whether that is no bound.
 
     `doubt` is the statement that decides how much it is and that only a run knows of: the count is then that
-    of one turn, or of all, and no figure to show.
+    of one turn, or of all, and no figure to show. A condition that decides of few operations is none.
     """
 
     flops: float
@@ -56,7 +56,7 @@ class Work:
 
     @property
     def known(self) -> bool:
-        """Whether `flops` is a count, or a close bound where there are too many turns to go through."""
+        """Whether `flops` is a count, or close to it where there are too many turns to go through."""
         return self.doubt is None
 
 
@@ -70,13 +70,17 @@ class _Spot:
     counts: bool = True
 
 
+# What conditions on data decide is no doubt where it is at most this share of all operations.
+FEW = 0.01
+
+
 def count_work(function: Function) -> Work:
     """The work of a function in the `tile` stage or one right after it."""
     spots = list(_spots(function, LoopPoints()))
     nodes = [spot.node for spot in spots]
     tiles = TrueExtents(nodes, NeededExtents(nodes))
-    flops = 0.0
-    exact, doubt = True, None
+    flops = optional = 0.0
+    exact, doubt, choice = True, None, None
     for spot in spots:
         tiles.see(spot.node)
         if not spot.counts:
@@ -85,9 +89,16 @@ def count_work(function: Function) -> Work:
         found = _operations(spot.node, spot.points, tiles)
         flops += found
         exact &= (spot.points.exact and not tiles.guessed) or not found
-        if found and doubt is None:
-            doubt = spot.points.doubt or (spot.node if tiles.guessed else None)
-    return Work(flops, float(_traffic(function)), exact, doubt)
+        if not found:
+            continue
+        if tiles.guessed or not spot.points.bounded:
+            doubt = doubt or spot.points.doubt or spot.node
+        elif spot.points.doubt is not None:
+            optional += found
+            choice = choice or spot.points.doubt
+    return Work(
+        flops, float(_traffic(function)), exact, doubt or (choice if optional > FEW * flops else None)
+    )
 
 
 def _spots(node: Any, points: LoopPoints) -> Iterator[_Spot]:
@@ -207,7 +218,9 @@ def _per_index(node: Node, points: LoopPoints) -> float:
         if isinstance(statement, (Store, Let)):
             total += _of_expressions(statement)
         else:
-            turns = _inside_loop(statement, replace(points, where={}, shape=(), inside=True, repeats=1))
+            turns = _inside_loop(
+                statement, replace(points, where={}, shape=(), inside=True, stands=None, loops=0)
+            )
             total += turns.total(1) * _per_index(statement, points)
     return total
 

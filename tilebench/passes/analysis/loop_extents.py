@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from ...ir import Buffer, Load, Node, Store, Var, walk
+from ...ir import Buffer, Call, Load, Node, Store, Var, children, walk
 from ...language.structure import Parallel
 from .loop_points import Where, value_at
 
@@ -21,9 +21,26 @@ def inside(start: Any, size: Any, limit: Any) -> Any:
 
 
 def accesses(node: Node) -> list[Store | Load]:
-    """The accesses of a statement, those of global arrays first: they say most surely what is true."""
-    found = [access for access in walk(node) if isinstance(access, (Store, Load))]
+    """The accesses of a statement, those of global arrays first: they say most surely what is true.
+
+    Left out are those in a choice between two accesses: an element that is not in one is in the other.
+    """
+    found = [access for access in _certain(node) if isinstance(access, (Store, Load))]
     return sorted(found, key=lambda access: access.buffer.scope != "global")
+
+
+def _certain(node: Node) -> Iterator[Node]:
+    """A node and what is in it, without both sides of a choice where both read memory."""
+    waiting = [node]
+    while waiting:
+        at = waiting.pop()
+        yield at
+        chosen = isinstance(at, Call) and at.word == "if_then_else" and all(map(_reads, at.args[1:]))
+        waiting.extend(reversed(children(at)[: 1 if chosen else None]))
+
+
+def _reads(expr: Node) -> bool:
+    return any(isinstance(part, Load) for part in walk(expr))
 
 
 def reached(node: Parallel, where: Where, known: Known, without: str = "") -> Mapping[str, Any]:
