@@ -381,10 +381,14 @@ def test_both_sides_of_a_choice_read_a_part_of_a_tile_each() -> None:
     """A rotary embedding: each half reads the other one, and all elements are worked on."""
     body = """
         s = T.alloc_shared((16, 24), "float32")
+        w = T.alloc_fragment((16, 24), "float32")
+        o = T.alloc_fragment((16, 24), "float32")
         T.copy(A[b0 * 16, 0], s)
+        T.copy(C[b0 * 16, 0], w)
         for i, j in T.Parallel(16, 24):
             other = T.if_then_else(j < 12, s[i, j + 12], s[i, j - 12])
-            B[b0 * 16 + i, j] = s[i, j] * C[b0 * 16 + i, j] + other * C[b0 * 16 + i, j]
+            o[i, j] = s[i, j] * w[i, j] + other * w[i, j]
+        T.copy(o, B[b0 * 16, 0])
     """
     arrays = {"A": floats(37, 24), "B": floats(37, 24), "C": floats(37, 24)}
     found = counted(body, "3, threads=32) as b0", **arrays)
