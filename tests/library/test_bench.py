@@ -62,7 +62,7 @@ def test_words_choose_works() -> None:
         return [work.name for work in chosen(words, CARD_WORKS)]
 
     assert names() == [work.name for work in CARD_WORKS]
-    assert names("gemv") == ["gemv/8192x8192/float16"]
+    assert names("gemv") == [f"gemv/{size}/float16" for size in ("8192x8192", "1001x1003", "16383x8191")]
     assert names("matmul/nn") == [f"matmul/nn/{n}x{n}x{n}/float16" for n in (4096, 8192)]
     assert names("*/1001x1003/*", "add")[-1] == "add/16383x8191/float16"
     with pytest.raises(OptionError) as caught:
@@ -233,7 +233,7 @@ def test_without_a_card_there_is_one_error_and_no_row(capsys: pytest.CaptureFixt
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "gemv", "--target", "cpu", "--list"]) == 0
-    assert capsys.readouterr().out == "gemv/4096x4096/float32\n"
+    assert capsys.readouterr().out == "gemv/4096x4096/float32\ngemv/1001x1003/float32\n"
 
 
 def row_of(work: str, by: str, seconds: float, ratio: Ratio | None = None) -> run.BenchRow:

@@ -136,7 +136,7 @@ def streaming(shapes: Sequence[tuple[int, int]], dtype: str) -> list[BenchWork]:
 
 CARD_WORKS = (
     *streaming(CARD_ROWS, "float16"),
-    *gemvs(((8192, 8192),), "float16"),
+    *gemvs(((8192, 8192), *CARD_ROWS[1:]), "float16"),
     *products(((16, 8192, 8192), (128, 8192, 8192)), "nt", "float16"),
     *(work for orders in ("nt", "nn") for work in products(((4096,) * 3, (8192,) * 3), orders, "float16")),
     *many_products(((16, 2048, 2048, 2048),), "nt", "float16"),
@@ -151,7 +151,7 @@ CARD_WORKS = (
 )
 HOST_WORKS = (
     *streaming(HOST_ROWS, "float32"),
-    *gemvs(((4096, 4096),), "float32"),
+    *gemvs(HOST_ROWS, "float32"),
     *products(((1024,) * 3, (1000, 1100, 1200)), "nn", "float32"),
     *products(((1024,) * 3,), "nt", "float32"),
     *many_products(((8, 256, 256, 256),), "nn", "float32"),
