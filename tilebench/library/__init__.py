@@ -7,6 +7,11 @@ Arrays are NumPy's, torch's, CuPy's or any with DLPack; the result is of the sam
 and torch's current stream, and can be captured in a CUDA graph. `operator(name)` gives an operator as a
 value: its reference, what it takes, and with `kernel_for` its kernel for a problem. Names are found at first
 use.
+
+Arrays may start at any multiple of their elements. On a card, where whole vectors start at multiples of 16
+bytes, an operator that computes much for each byte (256 operations: 16-bit products from 768 numbers on,
+attention of more than 320 keys) copies those that start off them into memory of their own for the call, and a
+result back to `out`; others have kernels that read and write elements as they lie. No argument is changed.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ArgumentError, OptionError, nearest
+from ..errors import ArgumentError, OptionError, TargetError, nearest
 from ..runtime.describe import ArrayInfo, describe
+from ..targets import manifest, names, resolve
 from .definition import ANY, ArrayArgument, Operator, Problem
 
 
@@ -250,4 +251,18 @@ def _refuse_gradients(arrays: Sequence[Any]) -> None:
             )  # fmt: skip
 
 
-__all__ = ["Bound", "bind", "checked_options", "is_contiguous", "order_of", "spelled"]
+def target_of(device: str) -> str | None:
+    """The target whose kernels work where arrays are: the one that is set where it does, else the first."""
+    kind = device.partition(":")[0]
+    if resolve()[0].device == kind:
+        return None
+    for name in names():
+        found = manifest(name)
+        if found.device == kind and found.presentation.machines:
+            return name
+    raise TargetError(
+        "no target works on arrays of {device}", device=device, hint="copy them to the host or to a card"
+    )
+
+
+__all__ = ["Bound", "bind", "checked_options", "is_contiguous", "order_of", "spelled", "target_of"]

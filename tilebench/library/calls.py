@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -15,8 +15,9 @@ from ..errors import ArgumentError, TargetError
 from ..kernel import Kernel
 from ..kernel.calls.host_arrays import empty_like
 from ..runtime.describe import describe
-from ..targets import manifest, names, resolve
-from .binding import Bound, bind, is_contiguous
+from ..targets import resolve
+from .alignment import aligned, are_aligned, is_aligned, is_copied, write_back
+from .binding import Bound, bind, is_contiguous, target_of
 from .definition import ANY, ArrayArgument, KernelStep, Operator, Problem
 from .schedules import schedule_for
 
@@ -44,8 +45,8 @@ class ReadyCall:
     """A call with everything chosen: the kernel (None where there is nothing to compute), how it sees each
     array that is there, and the result: its shape, its dtype, and how the kernel sees it. `spare` are arrays
     for parameters of the kernel that this problem has not, which it does not touch; `empty` makes memory for
-    the result, as the kernel sees it but for leading dimensions. `fitting` are arrays for results that were
-    looked at and fit, by what `likeness` says of them."""
+    the result, as the kernel sees it but for leading dimensions. Where it is `copied`, arrays that start off
+    the alignment are copied first, and a result that does afterwards."""
 
     kernel: Kernel | None
     views: tuple[MemoryView | None, ...]
@@ -54,12 +55,32 @@ class ReadyCall:
     dtype: str
     result: MemoryView
     empty: Callable[[Any], Any]
-    fitting: set[Any] = field(default_factory=set[Any])
+    copied: bool = False
 
     def empty_result(self, like: Any) -> Any:
         """Memory for the result, as its caller sees it, of the library and on the device of an array."""
         memory = self.empty(like)
         return memory if self.result.order is None else MemoryView(inverse(self.result.order))(memory)
+
+    def __call__(self, arrays: Sequence[Any], out: Any) -> None:
+        """Compute the result of these arrays into `out`."""
+        if self.kernel is None:
+            return
+        given, result = arrays, out
+        if self.copied:
+            # Whatever a launch refuses of the caller's own arrays, it would not find in copies.
+            self.kernel.calls.described(self._seen(arrays, out))
+            given = [aligned(array) for array in arrays]
+            result = out if is_aligned(out) else self.empty_result(given[0])
+        self.kernel(*self._seen(given, result))
+        if result is not out:
+            write_back(result, out)
+
+    def _seen(self, arrays: Sequence[Any], out: Any) -> list[Any]:
+        """The arguments of the kernel."""
+        spare = iter(self.spare)
+        seen = [next(spare) if view is None else view(arrays[k]) for k, view in enumerate(self.views)]
+        return [*seen, *spare, self.result(out)]
 
 
 def maker(like: Any, shape: tuple[int, ...], dtype: str) -> Callable[[Any], Any]:
@@ -88,31 +109,29 @@ def call(operator: Operator, *arrays: Any, out: Any = None, **options: Any) -> A
     torch: Any = sys.modules.get("torch")
     if torch is not None and out is None and operator.name in traced and torch.compiler.is_compiling():
         return traced[operator.name](*arrays, **options)
-    key = key_of(operator, arrays, options)
+    key = key_of(operator, arrays, options, out)
     ready = _ready.get(key) if key is not None else None
     if ready is None:
-        ready = _made_ready(operator, bind(operator, arrays, options), arrays[0])
+        bound = bind(operator, arrays, options)
+        straight = are_aligned(bound.infos.values()) and (out is None or is_aligned(out))
+        ready = _made_ready(operator, bound, arrays[0], straight)
+        if out is not None:
+            _check_out(operator, out, arrays[0], ready)
         if key is not None:
             if len(_ready) >= MOST_READY:
                 _ready.clear()
             _ready[key] = ready
     if out is None:
         out = ready.empty_result(arrays[0])
-    elif (like := likeness(out)) is None or like not in ready.fitting:
-        _check_out(operator, out, arrays[0], ready)
-        if like is not None and key is not None and len(ready.fitting) < MOST_READY:
-            ready.fitting.add(like)
-    if ready.kernel is not None:
-        spare = iter(ready.spare)
-        seen = [next(spare) if view is None else view(arrays[k]) for k, view in enumerate(ready.views)]
-        ready.kernel(*seen, *spare, ready.result(out))
+    ready(arrays, out)
     return out
 
 
-def key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any]) -> Any:
-    """What says that a call is like one before; None for arrays that are looked at each time."""
+def key_of(operator: Operator, arrays: Sequence[Any], options: Mapping[str, Any], out: Any = None) -> Any:
+    """What says that a call is like one before, with an `out` that fits; None for arrays that are looked at
+    each time."""
     parts: list[Any] = [operator.name, settings.target(), *options.items()]
-    for array in arrays:
+    for array in (*arrays, out):
         like = likeness(array) if array is not None else ()
         if like is None:
             return None
@@ -128,21 +147,26 @@ def likeness(array: Any) -> tuple[Any, ...] | None:
     """What two arrays have in common that are taken alike; None of one that is looked at each time."""
     kind = cast(Any, type(array))
     if kind is np.ndarray:
-        return array.shape, array.strides, array.dtype
+        return array.shape, array.strides, array.dtype, is_aligned(array)
     torch: Any = sys.modules.get("torch")
     if torch is None or kind is not torch.Tensor or (array.requires_grad and torch.is_grad_enabled()):
         return None
-    return array.shape, array.stride(), array.dtype, array.device
+    try:
+        return array.shape, array.stride(), array.dtype, array.device, is_aligned(array)
+    except (RuntimeError, TargetError):  # without memory, or no kernels there: told when it is bound
+        return None
 
 
-def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
+def _made_ready(operator: Operator, bound: Bound, like: Any, straight: bool) -> ReadyCall:
+    """What stands for all calls like one: of arrays that start at the alignment (`straight`), or anywhere."""
     problem, result = bound.problem, operator.result
     shape: list[int] = []
     for dim in result.dims:
         shape += bound.leading[dim[1:]] if dim.startswith(ANY) else [problem.sizes[dim]]
-    kernel = None
+    kernel, copied = None, False
     if 0 not in problem.sizes.values():
-        kernel = kernel_for(operator, problem, target_of(bound.device))
+        copied = not straight and is_copied(like, operator.effort(problem))
+        kernel = kernel_for(operator, problem, target_of(bound.device), straight or copied)
     elif 0 not in shape:
         raise ArgumentError(
             "{operator} of no elements has no value", operator=operator.name,
@@ -160,7 +184,7 @@ def _made_ready(operator: Operator, bound: Bound, like: Any) -> ReadyCall:
     spare = tuple(empty_like(like, record.extents, record.dtype) for record in missing)
     view = view_of(result, problem, bound.leading, seen)
     memory = tuple(shape[k] for k in view.order or range(len(shape)))
-    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, maker(like, memory, dtype))
+    return ReadyCall(kernel, views, spare, tuple(shape), dtype, view, maker(like, memory, dtype), copied)
 
 
 def view_of(
@@ -204,28 +228,17 @@ def _check_out(operator: Operator, out: Any, like: Any, ready: ReadyCall) -> Non
     )  # fmt: skip
 
 
-def target_of(device: str) -> str | None:
-    """The target whose kernels work where arrays are: the one that is set where it does, else the first."""
-    kind = device.partition(":")[0]
-    if resolve()[0].device == kind:
-        return None
-    for name in names():
-        found = manifest(name)
-        if found.device == kind and found.presentation.machines:
-            return name
-    raise TargetError(
-        "no target works on arrays of {device}", device=device, hint="copy them to the host or to a card"
-    )
-
-
-def kernel_for(operator: Operator | KernelStep, problem: Problem, target: str | None = None) -> Kernel:
+def kernel_for(
+    operator: Operator | KernelStep, problem: Problem, target: str | None = None, aligned: bool = True
+) -> Kernel:
     """The kernel for a problem on a target (`auto` by default), made once.
 
     It is a kernel like any: `.stage(...)`, `.resources`, `.check(sizes=...)`. Sizes in the operator's
-    `symbolic` are given with each call.
+    `symbolic` are given with each call. One for arrays that are not `aligned` (a call takes it where one of
+    its arrays starts off the machine's alignment) is right for any, and has a schedule for those.
     """
     machine = resolve(target)[1]
-    schedule = schedule_for(operator, problem, machine)
+    schedule = schedule_for(operator, problem, machine, aligned)
     sizes = {dim: None if dim in operator.symbolic else size for dim, size in problem.sizes.items()}
     values = {**sizes, "dtype": problem.dtype, **problem.options, **operator.fixed}
     known = operator.kernel.signature.parameters
@@ -246,7 +259,6 @@ __all__ = [
     "kernel_for",
     "key_of",
     "maker",
-    "target_of",
     "traced",
     "view_of",
 ]

@@ -15,8 +15,9 @@ from ..errors import ArgumentError, OptionError
 from ..kernel import Kernel
 from ..kernel.calls.host_arrays import empty_like
 from ..targets import resolve
-from .binding import Bound, bind
-from .calls import MOST_READY, MemoryView, kernel_for, key_of, maker, target_of, traced
+from .alignment import are_aligned
+from .binding import Bound, bind, target_of
+from .calls import MOST_READY, MemoryView, kernel_for, key_of, maker, traced
 from .definition import FLOATS, ArrayArgument, Effort, KernelStep, Operator, OptionArgument, Problem, size_of
 from .kernels.decode import decode_join_kernel, decode_kernel, keys_at_a_time
 from .near import Exact, near
@@ -142,12 +143,13 @@ _ready: dict[Any, ReadyDecode] = {}
 def _made_ready(bound: Bound, q: Any, longest: int) -> ReadyDecode:
     """The kernels of a problem, in as many parts as keep the machine at work."""
     problem, sizes, target = bound.problem, bound.problem.sizes, target_of(bound.device)
+    straight = are_aligned(bound.infos.values())
     page = sizes.get("page", 0)
     options = {"has_lengths": True, "k_order": 0, "v_order": 0, **problem.options, "page": page}
     own = {"S": longest, **{dim: sizes[dim] for dim in ("B", "H", "KV", "D")}}
 
     def made(step: KernelStep, **more: Any) -> Kernel:
-        return kernel_for(step, Problem(own, problem.dtype, {**options, **more}), target)
+        return kernel_for(step, Problem(own, problem.dtype, {**options, **more}), target, straight)
 
     kernel = made(PART, alone=False)
     heads = sizes["KV"] * -(-(sizes["H"] // sizes["KV"]) // kernel.parameters["block_H"])

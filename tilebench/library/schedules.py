@@ -2,7 +2,8 @@
 
 `schedules/NAME.ARCH.toml` has the rules for the machines of one architecture, `schedules/NAME.HOST.toml` for
 a target whose kernels work in the host's memory, and `schedules/NAME.toml` those for every other machine.
-Conditions may name the sizes, options, `dtype` and `bits` of the problem, and `target`.
+Conditions may name the sizes, options, `dtype` and `bits` of the problem, `target`, and `aligned`: whether
+all arrays of a call start where whole vectors of the machine do. Code for any others takes more registers.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ def schedule_file(operator: str, machine: str) -> ScheduleFile:
     return load_schedule(FOLDER / f"{operator}.toml")
 
 
-def schedule_for(operator: Operator | KernelStep, problem: Problem, machine: Machine) -> Schedule:
-    """The schedule of a problem. Its origin says which rule of which file."""
+def schedule_for(
+    operator: Operator | KernelStep, problem: Problem, machine: Machine, aligned: bool = True
+) -> Schedule:
+    """The schedule of a problem, for arrays that are `aligned` or start anywhere. Its origin says which rule
+    of which file."""
     rules = schedule_file(operator.name, machine.name)
-    found = rules.choose({**problem.values, "target": machine.name})
+    found = rules.choose({**problem.values, "target": machine.name, "aligned": aligned})
     if found is None:
         raise InternalError("no rule of {file} holds for {problem}", file=rules.name, problem=problem)
     return found

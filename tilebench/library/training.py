@@ -13,8 +13,9 @@ from typing import Any
 from ..errors import ArgumentError
 from ..kernel import Kernel
 from ..kernel.calls.host_arrays import empty_like
-from .binding import bind
-from .calls import MOST_READY, MemoryView, inverse, kernel_for, key_of, target_of
+from .alignment import aligned, is_aligned, is_copied
+from .binding import bind, target_of
+from .calls import MOST_READY, MemoryView, inverse, kernel_for, key_of
 from .definition import KernelStep, Problem
 from .kernels.attention_training import (
     attention_after_kernel,
@@ -33,11 +34,17 @@ AFTER = KernelStep("attention_after", attention_after_kernel, ("B",))
 
 @dataclass(frozen=True)
 class Steps:
-    """The kernels of a problem, and the order of axes in memory of each array by its name."""
+    """The kernels of a problem, and the order of axes in memory of each array by its name. Where they are
+    `copied`, arrays that start off the alignment are copied first."""
 
     kernels: tuple[Kernel, ...]
     orders: Mapping[str, int]
     dtype: str
+    copied: bool
+
+    def given(self, *arrays: Any) -> Sequence[Any]:
+        """A call's arrays as the kernels take them."""
+        return [aligned(array) for array in arrays] if self.copied else arrays
 
     def seen(self, name: str, array: Any) -> Any:
         """An array as the kernels see it."""
@@ -67,7 +74,10 @@ def _made_ready(names: Sequence[KernelStep], arrays: Sequence[Any], causal: bool
     problem = Problem(sizes, bound.problem.dtype, {**bound.problem.options, **own})
     orders = {name.removesuffix("_order"): n for name, n in problem.options.items() if name != "causal"}
     target = target_of(bound.device)
-    return Steps(tuple(kernel_for(step, problem, target) for step in names), orders, problem.dtype)
+    straight = all(map(is_aligned, arrays))
+    copied = not straight and is_copied(arrays[0], ATTENTION.effort(problem))
+    kernels = tuple(kernel_for(step, problem, target, straight or copied) for step in names)
+    return Steps(kernels, orders, problem.dtype, copied)
 
 
 def _order_of(name: str, array: Any, arrays: Sequence[Any]) -> int:
@@ -105,6 +115,7 @@ def attention_lse(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, An
     sees none. Raises what `attention` raises.
     """
     steps = _steps((SAVING,), (q, k, v), causal)
+    q, k, v = steps.given(q, k, v)
     o = steps.empty("o", q, q.shape, steps.dtype)
     lse = empty_like(q, tuple(q.shape[:3]), "float32")
     steps.kernels[0](*_seen(steps, q=q, k=k, v=v, o=o), lse)
@@ -122,6 +133,7 @@ def attention_backward(
     """
     _check_shape("lse", lse, q.shape[:3])
     steps = _steps((BEFORE, BACKWARD, AFTER), (q, k, v, o, g), causal)
+    q, k, v, o, g, lse = steps.given(q, k, v, o, g, lse)
     before, backward, after = steps.kernels
     rows = tuple(q.shape[:3])
     lse2, delta = (empty_like(q, (*rows[:2], padded(rows[2])), "float32") for _ in range(2))
