@@ -292,6 +292,8 @@ class RunRecord:
         what = f"{self.kernel} on {self.target}"
         if self.edited:
             what += f", {' and '.join(self.edited)} edited by hand"
+        if self.events and not self.samples and not self.failure:
+            return f"{what}: {len(self.events)} events of its warps in {self.event_unit}, no time of a launch"
         if self.failure or self.seconds is None:
             return f"{what}: {self.failure or 'not measured'}"
         out = f"{what}: {self.seconds * 1e6:.4g} us (median of {len(self.samples)})"
@@ -331,6 +333,11 @@ class SweepRow:
     runs: tuple[RunRecord, ...] = ()
     code: str = ""
     seconds: float | None = None
+
+    def __str__(self) -> str:
+        """One line: the configuration, the time of its last run, or why it has none."""
+        where = " ".join(f"{name}={value}" for name, value in self.config.items())
+        return f"{where}: {self.runs[-1] if self.runs else self.why or self.state}"
 
 
 @dataclass(frozen=True)

@@ -122,3 +122,23 @@ def test_options_and_places_are_checked() -> None:
 def test_the_report_has_a_line_for_each() -> None:
     rows = (Trial({"b": 1}, "illegal", "too large"), Trial({"b": 2}, "timed", milliseconds=0.5))
     assert str(TuningReport(rows)).splitlines() == ["0.5 ms  {'b': 2}", "illegal: too large  {'b': 1}"]
+
+
+def scaled(N=48, block=32):
+    @T.prim_func
+    def main(a: T.float32, A: T.Tensor((N,), "float32")):
+        with T.Kernel(T.ceildiv(N, block), threads=32) as bx:
+            for i in T.Parallel(block):
+                A[bx * block + i] = A[bx * block + i] * a
+
+    return main
+
+
+def test_a_number_that_a_call_brings_has_to_be_given() -> None:
+    function = autotune(configs=CONFIGS[:2], rep=1)(tilebench.jit(target="cpu")(scaled))
+    with pytest.raises(
+        ArgumentError, match=r"(?s)needs a value for a.*`with set_autotune_inputs\(\.\.\.\):`"
+    ):
+        function(48)
+    with set_autotune_inputs(2.0, np.ones(48, np.float32)):
+        assert function(48).config in CONFIGS[:2]

@@ -264,7 +264,7 @@ def test_a_grid_can_be_bound_as_a_list() -> None:
         ("assert M == 3, 'M is three'", LanguageError, "the assertion failed: M is three"),
         ("x = 3\nx.y = 4", LanguageError, "an attribute cannot be assigned"),
         ("I[0:2] += 1", LanguageError, "I is a tile: operators work on its elements"),
-        ("with open('x') as f:\n    pass", LanguageError, "the only `with` of the language"),
+        ("with open('x') as f:\n    pass", LanguageError, "`with` opens T.Kernel(...), or in it T"),
         ("for i in T.serial(4, step=0):\n    pass", ShapeError, "the step of T.serial is 0"),
         ("for i in T.serial(4):\n    pass\nelse:\n    pass", LanguageError, "a loop of the language has no"),
         ("T.use_swizzle(8, order='col')", Exception, "T.use_swizzle has no order 'col'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,9 @@ def test_a_timeline_is_a_table_and_a_strip_a_warp() -> None:
 
 
 def test_a_timeline_of_steps_speaks_of_no_time_and_no_place() -> None:
-    text = timeline_text(gemm().steps())
+    steps = gemm().steps()
+    assert re.search(r" on cuda:sm_80: \d+ events of its warps in steps, no time of a launch$", str(steps))
+    text = timeline_text(steps)
     first, second, *_ = text.splitlines()
     assert first == "gemm_kernel on cuda:sm_80: steps of the simulator, in their order; they are no time"
     assert second.startswith("block 0: 2 warps, ")

@@ -19,6 +19,7 @@ from tests import kernels
 from tilebench.errors import OptionError, TargetError, remember_source
 from tilebench.ir import Buffer, dtype_of
 from tilebench.kernel.saving.surroundings import literal_of, module_text
+from tilebench.record import BenchRecord
 from tilebench.schedule import Schedule
 from tilebench.targets.cuda.text.standalone import drawn
 
@@ -351,3 +352,20 @@ def test_a_target_without_programs_says_who_has_one(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="has no form of a kernel that stands alone") as caught:
         kernels.add_kernel.using(target="cpu")(100, 75).save_program(tmp_path / "add")
     assert caught.value.hint == "save() writes it as a Python file; of targets there is cuda"
+
+
+def test_an_ending_says_what_is_saved(tmp_path: Path) -> None:
+    """A record is no Python file; what a kernel cannot be written as is refused, and nothing is written."""
+    kernel = kernels.gemm_kernel.using(target="cuda:sm_80")(64, 48, 32)
+    kept = tmp_path / "gemm.py"
+    kept.write_text("mine")
+    assert kernel.save(tmp_path / "gemm.tbz") == (tmp_path / "gemm.tbz",)
+    read = tilebench.open_record(tmp_path / "gemm.tbz")
+    assert isinstance(read, BenchRecord)
+    assert (read.compilation.kernel, read.runs) == ("gemm_kernel", ())
+    assert read.compilation.stage("cuda").text == kernel.stage("cuda")
+    with pytest.raises(OptionError, match=r"(?s)gemm\.cu ends in \.cu.*save_program writes NAME\.cu"):
+        kernel.save(tmp_path / "gemm.cu", overwrite=True)
+    with pytest.raises(OptionError, match=r"gemm\.tbz"):
+        kernel.save(tmp_path / "gemm.tbz")
+    assert kept.read_text() == "mine"

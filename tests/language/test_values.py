@@ -7,6 +7,7 @@ import json
 import math
 import operator
 import pickle
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ import tilebench.language as T
 from tilebench.errors import DTypeError, LanguageError, OptionError
 from tilebench.ir import Const, Var, show
 from tilebench.ir.dtypes import ALL, float16
-from tilebench.language.known import ELSEWHERE, HOPPER, LATER
+from tilebench.language.known import ELSEWHERE, HOPPER, LATER, WRITTEN
 from tilebench.language.tracing.expressions import Value
 from tilebench.plain import to_plain
 
@@ -160,6 +161,7 @@ def test_names_that_are_not_there() -> None:
         ("ramp", "T.ramp is the compiler's under TileLang, and no word of kernels"),
         ("AtomicAdd", "T.AtomicAdd is TileLang's, not here yet"),
         ("FloorDiv", "T.FloorDiv is the compiler's under TileLang, and no word of kernels"),
+        ("realize", "T.realize is the compiler's under TileLang, and no word of kernels"),
         ("CUDASourceCodeKernel", "T.CUDASourceCodeKernel is TileLang's, not here yet"),
     ],
 )
@@ -167,7 +169,33 @@ def test_what_there_is_instead(name: str, what: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(T, name)
     assert what in str(caught.value)
-    assert ("help: " in str(caught.value)) == (name != "FloorDiv")
+    assert ("help: " in str(caught.value)) == (name != "realize")
+
+
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [
+        ("where", "write T.if_then_else(condition, a, b)"),
+        ("silu", "write x * T.sigmoid(x)"),
+        ("relu", "write T.max(x, 0)"),
+        ("reduce_argmax", "T.reduce_min of T.if_then_else(x[i, j] == best[i], j, n)"),
+        ("program_id", "with T.Kernel(gx, gy, threads=128) as (bx, by): has the numbers of the block"),
+        ("launch_thread", "T.get_thread_binding()"),
+    ],
+)
+def test_what_others_call_it_is_told_in_our_words(name: str, cure: str) -> None:
+    """A name that is near by its letters alone says nothing to who looks for a function."""
+    with pytest.raises(AttributeError) as caught:
+        getattr(T, name)
+    assert cure in str(caught.value)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_no_word_of_ours_is_said_to_be_missing() -> None:
+    assert [name for name in sorted(WRITTEN) if hasattr(T, name)] == []
+    assert not set(WRITTEN) & {*ELSEWHERE, *LATER, *HOPPER}
+    named = {word for cure in WRITTEN.values() for word in re.findall(r"T\.(\w+)", cure)}
+    assert [word for word in sorted(named) if not hasattr(T, word)] == []
 
 
 def test_what_is_to_come_is_not_here_and_stands_in_one_list() -> None:

@@ -291,6 +291,23 @@ def test_scalar_copies_because_rows_do_not_divide() -> None:
     assert "scalar_copies" not in said(on_card(gemm, 2048, 2048, 32))
 
 
+def test_a_tile_of_one_row_is_what_keeps_a_product_from_its_instruction() -> None:
+    """The card has one for these dtypes: the tile is too thin for it."""
+    found = said(on_card(gemm, 1, 4096, 512, 1, 64, 64))["missing_instruction"]
+    assert found.what.startswith("this product of 1 x 64 x 64 is done by multiply-adds")
+    assert "has no matrix instruction" not in found.what
+    plain = said(on_card(gemm, 2048, 2048, 512, dtype="float32"))["missing_instruction"]
+    assert "has no matrix instruction for float32 x float32 into float32" in plain.what
+
+
+def test_narrow_accesses_of_a_short_block_are_not_the_rows_fault() -> None:
+    """Rows of 8192 begin at multiples of 16 bytes: a thread has one element of a block of 32."""
+    found = said(on_card(add_one, 8192, 8192, 1, 32, threads=32))["scalar_copies"]
+    assert "blocks that give a thread 16 bytes in a row" in found.to_try
+    odd = said(on_card(gemm, 2048, 2047, 32))["scalar_copies"]
+    assert "pad the array" in odd.to_try
+
+
 def test_wrong_on_one_target_by_a_kernel_that_is() -> None:
     """Its edited stage forgets a warp on the card alone; the processor's is right."""
     from tilebench.kernel.edited import compile_from

@@ -170,3 +170,32 @@ def test_some_blocks_of_a_large_result() -> None:
     after["Z"][tuple(unknown)] += np.float16(1)
     assert check_function(function, before, after, blocks=3).ok
     assert not check_function(function, before, after).ok
+
+
+SUMS = """@T.prim_func
+def main(X: T.Tensor((5, 7), T.{dtype}), Y: T.Tensor((5,), T.{dtype})):
+    with T.Kernel(2, threads=32) as b0:
+        x = T.alloc_fragment((4, 8), T.{dtype})
+        s = T.alloc_fragment((4,), T.{dtype})
+        {fill}
+        T.copy(X[b0 * 4, 0], x)
+        T.reduce_sum(x, s, dim=1, clear=False)
+        T.copy(s, Y[b0 * 4])
+"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_a_sum_that_begins_with_nothing_is_told_by_its_line(dtype: str) -> None:
+    """A NaN that is expected says nothing to who forgot to clear a tile."""
+    function = parse_function(SUMS.format(dtype=dtype, fill="T.sync_threads()"), registry())
+    before = {"X": np.ones((5, 7), dtype), "Y": np.empty(5, dtype)}
+    poison(before["Y"])
+    report = check_function(function, before, {"Y": np.full(5, 7, dtype)})
+    assert not report.ok
+    assert "the kernel reads what it never wrote.\nlanguage error: 4 elements are read here" in str(report)
+    assert "T.reduce_sum(x, s, dim=1, clear=False)" in report.unfilled
+    assert "T.clear(...)" in report.unfilled
+    cleared = parse_function(SUMS.format(dtype=dtype, fill=f"T.fill(s, T.{dtype}(0))"), registry())
+    for right in (7, 8):
+        report = check_function(cleared, before, {"Y": np.full(5, right, dtype)})
+        assert (report.ok, report.unfilled) == (right == 7, "")

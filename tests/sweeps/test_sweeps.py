@@ -177,6 +177,13 @@ def test_what_is_saved_opens_as_it_was(gemm: Any, tmp_path: Path) -> None:
     assert read.table() == made.table()
     assert read.record.best is not None
     assert read.record.best.parameters["block_M"] == 64
+    with pytest.raises(OptionError, match=r"s\.tbz"):
+        made.save(tmp_path / "s.tbz")
+    made.save(tmp_path / "s.tbz", overwrite=True)
+    # The best one is a line to read, and one that was refused says why.
+    assert re.fullmatch(r".*block_M=64.*: gemm on cpu:\S+: 1\.\d+ us \(median of \d+\).*", str(made.best))
+    refused = next(row for row in made.rows if row.state == "illegal")
+    assert str(refused).endswith(f": {refused.why}")
     run = tmp_path / "run.tbz"
     save(made.runs[0], run)
     with pytest.raises(OptionError, match="holds no sweep"):

@@ -160,7 +160,11 @@ def tune(
     report = TuningReport(timed)
     best = report.best
     if best is None:
-        raise ArgumentError("no configuration of autotune runs: {why}", why=report.summary)
+        raise ArgumentError(
+            "no configuration of autotune runs: {why}", why=report.summary,
+            hint="" if _inputs or not report.of("failed") else "`with set_autotune_inputs(...):` gives the "
+            "arguments to time on, arrays and scalars; without it arrays are random",
+        )  # fmt: skip
     if len(report.of("timed")) < len(timed):
         log.warning("autotune: %s", report.summary)
     kernel = _chosen(best, report, None)

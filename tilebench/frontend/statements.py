@@ -41,7 +41,10 @@ REFUSED: dict[type, tuple[str, str]] = {
     ast.Global: ("the language has no `global`", "pass the value as a parameter"),
     ast.Nonlocal: ("the language has no `nonlocal`", "pass the value as a parameter"),
     ast.Match: ("the language has no `match`", "use `if` and `elif`"),
-    ast.Return: ("a kernel returns nothing", "write the result into one of the arrays it is given"),
+    ast.Return: (
+        "a kernel returns nothing",
+        "write the result into one of the arrays it is given; to end early, put what follows under an `if`",
+    ),
 }
 
 # Names that a block binds, each with the node that says it (None: ours).
@@ -140,7 +143,7 @@ class Statements(Assignments):
         opens = word is language.Kernel or word is language.ClusterKernel
         spec = self.expr(call) if opens else None
         if not isinstance(spec, KernelSpec):
-            self.refuse(item.context_expr, "the only `with` of the language is `with T.Kernel(...)`")
+            self.refuse(item.context_expr, "`with` opens T.Kernel(...), or in it T.threads(0, 64) or T.ws(0)")
         if len(self.builder.frames) > 1:
             self.refuse(
                 item.context_expr,

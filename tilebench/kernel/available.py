@@ -12,5 +12,7 @@ def require_available(manifest: Manifest, name: str, target: str) -> None:
     if not can:
         raise TargetError(
             "{name} is compiled for {target}, which cannot run here: {why}", name=name, target=target,
-            why=why, hint='compile it for target="cpu" to run it on this machine',
+            why=why,
+            hint='compile it for target="cpu" to run it on this machine; `tilebench run FILE --everywhere` '
+            "checks it in the simulator",
         )  # fmt: skip

@@ -36,13 +36,21 @@ class Keeping:
     ) -> tuple[Path, ...]:
         """Write the kernel as a Python file that runs by itself, with a schedule file; gives the paths.
 
+        A name that ends in `.tbz` becomes its compilation instead, which `tilebench.open_record` reads; one
+        that ends in anything else but `.py` is refused.
+
         `python FILE` checks and times it, and needs tilebench alone. Parameters named in `tuned` stand in the
         schedule file with the choices of the schedule, the others in the Python file; texts that were edited
         are files of their own. A kernel whose function cannot be written stands by its stage `scheduled`, and
         its file says why. Raises `OptionError` where a file is there already, unless `overwrite`.
         """
+        from ..record import BenchRecord
+        from ..record_files import save
         from .saving.files import saved_kernel
 
+        if Path(path).suffix == ".tbz":
+            save(BenchRecord(self._self.record()), path, overwrite=overwrite)
+            return (Path(path),)
         return saved_kernel(self._self, Path(path), tuned, overwrite)
 
     def save_program(self, path: str | Path, *, seed: int = 0, overwrite: bool = False) -> Path:

@@ -65,10 +65,28 @@ _OF_VECTORS = "Shuffle vscale vectorlow vectorhigh vectorcombine"
 _VECTOR = re.compile(r"(u?int|float|bfloat)\d+(_e\dm\d(fn)?)?x\d+")
 _PARTS = "make a vector of elements of others, T.float32x2(v[2], v[3])"
 _COMPILERS = "the compiler's under TileLang, and no word of kernels"
+# Of those, what a kernel writes.
+_WITHOUT_TVM = {
+    "write T.if_then_else(condition, a, b)": "where",
+    "write `if`, `else` and `while`": "If Then Else While",
+    "write the operator: a + b, a // b, a < b, a and b": """
+        Add Sub Mul Div Mod FloorDiv FloorMod EQ NE LT LE GT GE And Or Not
+    """,
+    "write T.max(a, b) or T.min(a, b)": "Max Min",
+    "write the name: x = value": "Let LetStmt",
+    "write A[i, j]": "BufferLoad BufferStore buffer_store ProducerLoad",
+    "T.Kernel(grid, threads=128) has the threads, and T.get_thread_binding() the number of one": """
+        launch_thread thread_axis env_thread
+    """,
+    "T.alloc_shared, T.alloc_fragment and T.alloc_local make tiles": "alloc_buffer decl_buffer buffer_decl",
+    'a parameter says what it is: A: T.Tensor((M, N), "float32")': "match_buffer",
+    "write T.sync_threads()": "tvm_storage_sync",
+}
 _COPY_OR_GEMM = "write it with T.copy and T.gemm, which take the instructions that the card has"
 ELSEWHERE = {
     **dict.fromkeys(_BLACKWELL.split(), ("for Blackwell, which is no target here", _COPY_OR_GEMM)),
     **dict.fromkeys(_OF_TVM.split(), (_COMPILERS, "")),
+    **{name: (_COMPILERS, cure) for cure, names in _WITHOUT_TVM.items() for name in names.split()},
     "ramp": (_COMPILERS, "write T.Ramp(first, 1, lanes)"),
     "broadcast": (_COMPILERS, "write T.Broadcast(value, lanes)"),
     **dict.fromkeys(_OF_VECTORS.split(), ("one of the words of vectors that are not here", _PARTS)),
@@ -82,6 +100,38 @@ _CURES = {
     "gemm_sp": _SPARSE,
     "loop_break": "write `break`", "dyn": 'write T.dynamic("m")', "c2d_im2col": "write T.im2col",
 }  # fmt: skip
+
+
+# What other languages for kernels and arrays have, by how it is written here.
+_WRITTEN = {
+    "write T.max(x, 0)": "relu",
+    "write x * T.sigmoid(x)": "silu swish",
+    "write 0.5 * x * (1.0 + T.erf(x * 0.70710678))": "gelu",
+    "write x * x": "square",
+    "write T.min(T.max(x, low), high) or T.clamp(x, low, high)": "clip",
+    "write T.max(a, b)": "maximum",
+    "write T.min(a, b)": "minimum",
+    "write T.reduce_sum(tile, out, dim=1)": "sum",
+    "T.reduce_sum, and a division of its result": "mean reduce_mean average",
+    "T.reduce_sum of the elements, and of their squares": "variance norm",
+    "T.reduce_max of the rows, T.exp(x[i, j] - m[i]) in T.Parallel, T.reduce_sum, a division": """
+        softmax log_softmax
+    """,
+    "T.reduce_max (or T.reduce_min) has the value; its first place is T.reduce_min of "
+    "T.if_then_else(x[i, j] == best[i], j, n)": "argmax argmin reduce_argmax reduce_argmin",
+    "write T.gemm(A, B, C)": "dot matmul mma einsum",
+    "write T.ceildiv(a, b)": "cdiv",
+    "write T.fill(tile, value) or T.clear(tile)": "full zeros ones zeros_like full_like",
+    "write T.copy(A[i, j], tile), or A[i, j] for an element": "load",
+    "write T.copy(tile, A[i, j]), or A[i, j] = x for an element": "store",
+    "with T.Kernel(gx, gy, threads=128) as (bx, by): has the numbers of the block": "program_id blockIdx",
+    "write tx = T.get_thread_binding()": "threadIdx thread_idx",
+    "write T.sync_threads()": "syncthreads barrier debug_barrier",
+    "the variables of T.Parallel are numbers": "arange",
+    "T.reduce_max of 0 and 1": "any",
+    "T.reduce_min of 0 and 1": "all",
+}  # fmt: skip
+WRITTEN = {name: cure for cure, names in _WRITTEN.items() for name in names.split()}
 
 
 class MissingWord(LanguageError, AttributeError):
@@ -102,6 +152,8 @@ def explain_missing(name: str, known: list[str]) -> tuple[str, str]:
         return f"T.{name} is {what}", hint
     if name in LATER:
         return f"T.{name} is TileLang's, not here yet", _CURES.get(name, "")
+    if name in WRITTEN:
+        return f"there is no T.{name}", WRITTEN[name]
     close = nearest(name, known)
     if close:
         return f"there is no T.{name}", "did you mean " + " or ".join(f"T.{each}" for each in close) + "?"

@@ -128,7 +128,8 @@ def _index(given: object, word: str, what: str) -> Expr:
             what=what,
             word=word,
             dtype=expr.dtype,
-            hint="count in whole numbers and compute the rest in the body: x = i * 0.5",
+            hint="count in whole numbers, n // 16 or T.ceildiv(n, 16) for n / 16, and compute the rest in "
+            "the body: x = i * 0.5",
         )
     return convert(expr, int32)
 

@@ -25,7 +25,8 @@ from .error_map import (
     error_map,
 )
 from .heat import HeatMap, heat_map
-from .numbers import poison_value
+from .numbers import NothingWritten, poison_value
+from .run import run_reference
 
 WORST = 8
 _BITS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -95,10 +96,14 @@ class OutputReport:
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The check of all outputs; `how` says where the bounds come from."""
+    """The check of all outputs; `how` says where the bounds come from.
+
+    `unfilled` is, of a wrong result, where the kernel reads elements that nothing has written; else empty.
+    """
 
     outputs: tuple[OutputReport, ...]
     how: str = "running error bounds of the reference; no element is forgiven"
+    unfilled: str = ""
 
     @property
     def ok(self) -> bool:
@@ -156,6 +161,11 @@ class CheckReport:
                     f"{output.name}: {output.any_order} elements come in the order of atomics, and were"
                     " compared in any order"
                 )
+        if self.unfilled:
+            lines += [
+                "",
+                f"What is expected is not settled: the kernel reads what it never wrote.\n{self.unfilled}",
+            ]
         lines.append(("all within bounds" if self.ok else "WRONG") + f" ({self.how})")
         return "\n".join(lines)
 
@@ -338,4 +348,18 @@ def check_function(
     how = CheckReport(()).how
     if any(each.known is not None for each in bounded.values()):
         how += f"; what {blocks} blocks store, picked by seed {seed}"
-    return CheckReport(tuple(reports), how)
+    unfilled = ""
+    if blocks is None and not all(each.ok for each in reports):
+        unfilled = _unfilled(function, before)
+    return CheckReport(tuple(reports), how, unfilled)
+
+
+def _unfilled(function: Function, before: Mapping[str, NDArray[Any]]) -> str:
+    """Where a kernel reads what nothing has written, as the error that says so."""
+    try:
+        run_reference(function, before, uninitialised="raise")
+    except NothingWritten as error:
+        return str(error)
+    except TileError:  # another fault, which the kernel's own run has told
+        pass
+    return ""

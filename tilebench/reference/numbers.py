@@ -139,6 +139,10 @@ class Plain:
         return values
 
 
+class NothingWritten(LanguageError):
+    """Elements are read that no statement has written."""
+
+
 class Watched(Plain):
     """As `Plain`, and a read of an element that was never written is an error.
 
@@ -177,7 +181,7 @@ class Watched(Plain):
             missing = value.error > 0
             # Masks belong to elements of a loop; a tile that is read as a whole has none.
             if mask is None or np.any(np.logical_and(missing, mask)):
-                raise LanguageError(
+                raise NothingWritten(
                     "{count} elements are read here that nothing has written",
                     at=place, count=int(missing.sum()),
                     hint="fill the buffer first: T.clear(...) or T.fill(...)",

@@ -107,10 +107,10 @@ def sweep_of(
             record, rows=tuple(engine.rows), seconds=engine.seconds, others=tuple(engine.other_runs)
         )
         if path is not None:
-            Sweep(record).save(path)
+            Sweep(record).save(path, overwrite=True)
     made = Sweep(finished(record, engine, ceilings=method.run and measure is None))
     if path is not None:
-        made.save(path)
+        made.save(path, overwrite=True)
     return made
 
 

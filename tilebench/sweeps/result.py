@@ -55,9 +55,12 @@ class Sweep:
         """A line a configuration, the fastest first; then what failed and what was refused, with reasons."""
         return table_of(self.record, self.leader, self.summary)
 
-    def save(self, path: str | Path) -> Path:
-        """Write it as a file (.tbz), which `tilebench.open_sweep` reads; gives the path."""
-        save(self.record, path, overwrite=True)
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write it as a file (.tbz), which `tilebench.open_sweep` reads; gives the path.
+
+        Raises `OptionError` where a file is there already, unless `overwrite`.
+        """
+        save(self.record, path, overwrite=overwrite)
         return Path(path)
 
     def __str__(self) -> str:

@@ -29,7 +29,8 @@ def clocked(kernel: Kernel) -> Kernel:
     if ReadClock not in compilation.manifest.intrinsic_rows:
         raise TargetError(
             "{target} has no clock that a kernel reads", target=compilation.machine.name,
-            hint="compile it for a card: the clocks are those of its multiprocessors",
+            hint="compile it for a card, as --target cuda:sm_90a; without one here the order of steps is "
+            "the simulator's",
         )  # fmt: skip
     compilation.refuse_edited("a kernel with clocks")
     traced = kernel.calls.traced

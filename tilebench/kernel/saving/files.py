@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ...errors import OptionError
 from ...record_files import write_files
 from .plan import SavePlan, plan_of, schedule_of
 from .surroundings import literal_of
@@ -103,6 +104,11 @@ def _quoted(name: str, text: str) -> str:
 
 def saved_kernel(kernel: Kernel, path: Path, tuned: Sequence[str], overwrite: bool) -> tuple[Path, ...]:
     """See `Kernel.save`."""
+    if path.suffix not in ("", ".py"):
+        raise OptionError(
+            "a kernel is saved as a Python file, and {path} ends in {end}", path=path, end=path.suffix,
+            hint="NAME.py with NAME.toml beside it, or NAME.tbz; save_program writes NAME.cu",
+        )  # fmt: skip
     plan = plan_of(kernel, tuned)
     main = _EDITED_MAIN if plan.edits else _RUN_MAIN
     return write_files(kernel_files(plan, path.with_suffix(".py"), main), overwrite)

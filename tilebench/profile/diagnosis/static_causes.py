@@ -27,7 +27,7 @@ def percent(part: float) -> str:
 
 def missing_instruction(case: Case) -> Cause | None:
     """A product on the ordinary lanes although the machine has a matrix instruction for other dtypes."""
-    rows = {row.name for row in case.machine.instructions_for("gemm")} - {"fma"}
+    rows = [row for row in case.machine.instructions_for("gemm") if row.name != "fma"]
     slow = [p for p in case.observed.products if p.instruction == "fma"]
     if not slow:
         return None
@@ -40,6 +40,10 @@ def missing_instruction(case: Case) -> Cause | None:
     to_try = "a card that has matrix instructions for these dtypes"
     if rows:
         to_try = "operands of float16 or bfloat16 (or tf32, asked for), or a schedule that does not say fma"
+        if any(row.dtypes == worst.dtypes and not row.asked for row in rows):
+            shape = " x ".join(map(str, worst.mnk))
+            what = f"this product of {shape} is done by multiply-adds: it is no tile of a matrix instruction"
+            to_try = "a tile of 16 x 8 x 16 or more; a single row or column may be a sum along k instead"
         if any(c.value == "fma" and c.origin != "default" for c in case.record.choices):
             what = "this product is done by multiply-adds because the schedule says so"
     return Cause("missing_instruction", "compute", what, to_try, figures, 0.9, worst.line)
@@ -161,14 +165,18 @@ def scalar_copies(case: Case) -> Cause | None:
     if not narrow:
         return None
     worst = max(narrow, key=lambda a: a.possible / a.width)
-    why = (
-        "its rows are no multiples of 16 bytes"
-        if _odd_rows(case, worst)
-        else "what a thread takes beside each other does not fill a vector"
-    )
+    if _odd_rows(case, worst):
+        why = "its rows are no multiples of 16 bytes"
+        to_try = "row lengths that are multiples of 16 bytes (pad the array), or blocks that divide"
+    else:
+        why = "what a thread takes beside each other does not fill a vector"
+        to_try = (
+            f"blocks that give a thread {worst.possible} bytes in a row (a longer last dimension, or fewer "
+            "threads), and that begin at multiples of 16 bytes"
+        )
     return Cause(
         "scalar_copies", "memory", f"{worst.buffer} is accessed {worst.width} bytes at a time: {why}",
-        "row lengths and offsets that are multiples of 16 bytes (pad the array), or blocks that divide",
+        to_try,
         (Evidence("bytes of one access", str(worst.width)), Evidence("possible", str(worst.possible))), 0.4,
         worst.line,
     )  # fmt: skip
