@@ -53,8 +53,20 @@ export function freshId(prefix: string): string {
   return `${prefix}-${scope}-${made}`;
 }
 
-// How the keys of a group move its focus now: a group that gets other items keeps nothing of the old ones.
-const roving = new WeakMap<HTMLElement, (event: KeyboardEvent) => void>();
+/** A key that is a bench's alone: a `keydown` under a name that nobody outside listens to (see `ownKeys`). */
+export const KEY = 'tbx-key';
+
+/** Hear of keys that are pressed in a part of a bench; gives what ends that. */
+export function onKey(element: Element, pressed: (event: KeyboardEvent) => void): () => void {
+  const heard = pressed as (event: Event) => void;
+  // Combinations, and all keys in a window where no notebook is, come as the browser tells them.
+  const types = [KEY, 'keydown'];
+  types.forEach(type => element.addEventListener(type, heard));
+  return () => types.forEach(type => element.removeEventListener(type, heard));
+}
+
+// What ends the keys of a group as they are now: a group that gets other items keeps nothing of the old ones.
+const roving = new WeakMap<HTMLElement, () => void>();
 
 /**
  * Arrow keys, Home and End move the focus among `items`; Tab leaves the group, as in the WAI-ARIA
@@ -79,10 +91,6 @@ export function rove(group: HTMLElement, items: HTMLElement[], moved?: (at: numb
     event.stopPropagation();
     focus((next + items.length) % items.length);
   };
-  const before = roving.get(group);
-  if (before !== undefined) {
-    group.removeEventListener('keydown', before);
-  }
-  roving.set(group, pressed);
-  group.addEventListener('keydown', pressed);
+  roving.get(group)?.();
+  roving.set(group, onKey(group, pressed));
 }

@@ -183,6 +183,8 @@ GONE = """function () {
 
 def left_of_benches(session: Any) -> int:
     """How many elements of benches are out of the page and still held by a script."""
+    # The question alone collects, but not what the stack seems to name: up to three benches that nobody holds.
+    session.send("HeapProfiler.collectGarbage")
     group = {"objectGroup": "left"}
     every = session.send("Runtime.evaluate", {"expression": "Element.prototype", **group})["result"][
         "objectId"
@@ -203,26 +205,28 @@ def test_a_cell_that_is_run_again_leaves_nothing_in_the_page(page: Any) -> None:
         await window.jupyterapp.commands.execute('notebook:run-cell');
     }"""
     session = watched(page)
-    found: list[tuple[int, Held]] = []
+    found: list[Held] = []
     for at in range(6):
         page.evaluate(again)
         page.locator(".tbx .tbx-row").first.wait_for(timeout=60_000)
         settled(page)
+        # JupyterLab keeps each key that it has seen, with its place, until a command is run by keys: none was here.
+        page.get_by_label("block_M").focus()
+        page.keyboard.press("ArrowRight")
+        page.locator("[data-stage=source] .tbx-code").focus()
+        page.keyboard.press("ArrowDown")
+        settled(page)
         if at in (0, 5):
             page.wait_for_timeout(500)
-            found.append((left_of_benches(session), held(page, session)))
+            found.append(held(page, session))
+    first, last = found
     # A bench takes 1.2 MB with its script. The page's nodes are no measure: 4,300 of JupyterLab come and go.
-    (elements, first), (more, last) = found
     assert last.heap - first.heap < 2_000_000
-    # Five benches that are kept are five times a whole one. On some runs up to three and a half are let go of
-    # late, a minute and more, and none on others; who has them until then is not known.
+    # Whoever keeps benches keeps five whole ones and that of the tests above. None is left here; after a key with Ctrl,
+    # which is the notebook's, JupyterLab may keep one (`_lastTarget` of the cell).
     whole = page.locator(".tbx").evaluate("each => 1 + each.querySelectorAll('*').length")
-    for _ in range(30):
-        if more - elements < 4 * whole:
-            break
-        page.wait_for_timeout(2000)
-        more = left_of_benches(session)
-    assert more - elements < 4 * whole
+    left = left_of_benches(session)
+    assert left < whole, f"{left} elements of benches that are gone, and one bench has {whole}"
 
 
 def test_nothing_went_wrong_in_the_console(page: Any) -> None:

@@ -1,6 +1,6 @@
 /** The choice of what texts are compared with: the bench's own past, pinned compilations, other targets; and the pins. */
 
-import { button, make } from '../dom';
+import { button, make, onKey } from '../dom';
 import { Ask } from './data';
 import { BenchState } from './state';
 
@@ -23,7 +23,7 @@ export class AgainstChoice {
   constructor(private readonly ask: (what: Ask) => void, private readonly chosen: (own: Against) => void) {
     this.pin = button('Pin', 'keep this compilation under a name, to compare others with', () => this.naming(true));
     this.select.addEventListener('change', () => this.changed());
-    this.name.addEventListener('keydown', event => {
+    onKey(this.name, event => {
       event.stopPropagation();
       if (event.key === 'Enter' || event.key === 'Escape') {
         event.preventDefault();

@@ -153,10 +153,7 @@ export class Bench {
   private stageBar(picture: Picture): void {
     const held = new Set(picture.record?.stages.map(stage => stage.name));
     const names = picture.state.stages.filter(name => held.has(name) || picture.state.live);
-    const active = focusedNear(this.stages);
-    const focused = this.stages.contains(active) ? active?.textContent : null;
-    const onEdits = active?.classList.contains('tbx-edit-choice') ?? false;
-    const onAgainst = this.against.elements.find(each => each === active);
+    const focusAgain = this.focusInBar();
     const toggles = names.map(name => {
       const out = button(name, `show or hide the stage ${name}`, () => this.toggleStage(name, !this.shown.includes(name)));
       out.setAttribute('aria-pressed', String(this.shown.includes(name)));
@@ -168,11 +165,21 @@ export class Bench {
       ...this.panes.tools, this.said
     );
     rove(this.stages, toggles);
-    toggles.find(toggle => toggle.textContent === focused)?.focus();
-    onAgainst?.focus();
-    if (onEdits) {
-      this.stages.querySelector<HTMLElement>('.tbx-edit-choice')?.focus();
+    focusAgain();
+  }
+
+  /** What gives the focus back to the same part of the bar when that is made anew. It holds no element of the old bar. */
+  private focusInBar(): () => void {
+    const active = focusedNear(this.stages);
+    const at = this.against.elements.findIndex(each => each === active);
+    if (at >= 0) {
+      return () => this.against.elements[at]?.focus();
     }
+    const text = this.stages.contains(active) ? active?.textContent : null;
+    const again = active?.classList.contains('tbx-edit-choice')
+      ? () => this.stages.querySelector<HTMLElement>('.tbx-edit-choice')
+      : () => [...this.stages.querySelectorAll('button')].find(each => each.textContent === text);
+    return () => (text === null ? undefined : again()?.focus());
   }
 
   /** Say once that this bench stands in a page: its first state is often drawn before. */

@@ -1,6 +1,6 @@
 /** Sliders, fields and choices. They only say what is wanted; what is so comes back with the next state. */
 
-import { focusedNear, freshId, make, write } from '../dom';
+import { focusedNear, freshId, make, onKey, write } from '../dom';
 import { Host } from './data';
 import { ControlData as Control } from './state';
 
@@ -82,7 +82,7 @@ export class Controls {
       say(Number(input.value));
       this.ask(control, Number(input.value), '');
     });
-    input.addEventListener('keydown', event => event.stopPropagation());
+    onKey(input, event => event.stopPropagation());
     const element = make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input, value);
     return {
       element,
@@ -117,7 +117,7 @@ export class Controls {
     const id = freshId('tbx-field');
     const input = make('input', { id, type: 'text', placeholder: 'a value of the call', autocomplete: 'off' });
     input.addEventListener('change', () => this.ask(control, -1, input.value));
-    input.addEventListener('keydown', event => event.stopPropagation());
+    onKey(input, event => event.stopPropagation());
     return {
       element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input),
       update: now => {

@@ -1,6 +1,6 @@
 /** Bars between parts of a bench that share a width: they drag, and the arrow keys move them. */
 
-import { make } from '../dom';
+import { make, onKey } from '../dom';
 
 /** Pixels that an arrow key moves a bar. */
 const STEP = 24;
@@ -12,7 +12,7 @@ export function divider(label: string, moved: (by: number) => void): HTMLElement
     'aria-valuemin': '0', 'aria-valuemax': '100', 'aria-valuenow': '50'
   });
   drag(bar, moved);
-  bar.addEventListener('keydown', event => {
+  onKey(bar, event => {
     const by = { ArrowLeft: -STEP, ArrowRight: STEP }[event.key];
     if (by !== undefined) {
       event.preventDefault();

@@ -1,6 +1,6 @@
 /** One stage's text with its header: rows, search, folds, gutters and what is said of a place, put together. */
 
-import { focusedNear, freshId, make } from '../dom';
+import { focusedNear, freshId, make, onKey } from '../dom';
 import { CompileRecord, StageRecord } from '../record';
 import { PaneButton, PaneHost, PaneView } from './pane/door';
 import { Head } from './pane/head';
@@ -150,7 +150,7 @@ export class Pane implements PaneView {
 
   private listen(): void {
     const { view, sheet } = this.sheet;
-    view.addEventListener('keydown', event => {
+    onKey(view, event => {
       if (!event.ctrlKey && !event.metaKey && !event.altKey && this.key(event.key)) {
         // A notebook has commands on the same keys; these are ours while a pane has the focus.
         event.preventDefault();

@@ -1,6 +1,6 @@
 /** What the drawings of a chart share: their size, axes, units, and points that are chosen by mouse and keyboard. */
 
-import { focusedNear } from '../dom';
+import { focusedNear, onKey } from '../dom';
 import { draw } from './drawn/svg';
 import { ChartData, PointData } from './state';
 
@@ -27,7 +27,7 @@ export function handle(group: SVGElement, said: string, chosen: () => void): SVG
   group.setAttribute('tabindex', '0');
   group.setAttribute('aria-label', `go back to ${said}`);
   group.addEventListener('click', chosen);
-  group.addEventListener('keydown', event => {
+  onKey(group, event => {
     if (event.key === 'Enter' || event.key === ' ') {
       event.preventDefault();
       event.stopPropagation();
@@ -43,7 +43,7 @@ export function plot(label: string, parts: SVGElement[], first = 0): SVGElement 
   const points = [...out.querySelectorAll<SVGElement>('[role=button]')];
   const focus = (at: number): void => points.forEach((point, k) => point.setAttribute('tabindex', k === at ? '0' : '-1'));
   focus(Math.min(first, points.length - 1));
-  out.addEventListener('keydown', event => {
+  onKey(out, event => {
     const now = points.findIndex(point => point === focusedNear(out));
     const next = { ArrowRight: now + 1, ArrowDown: now + 1, ArrowLeft: now - 1, ArrowUp: now - 1, Home: 0, End: points.length - 1 }[event.key];
     if (now >= 0 && next !== undefined) {

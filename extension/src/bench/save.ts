@@ -3,7 +3,7 @@
  * answers, what is in the page itself as downloads.
  */
 
-import { button, elementOf, focusedNear, freshId, make } from '../dom';
+import { button, elementOf, focusedNear, freshId, make, onKey } from '../dom';
 import { FORMAT } from '../record';
 import { Ask, Picture } from './data';
 import { zipped } from './zip';
@@ -35,7 +35,7 @@ export class SaveMenu {
     this.opener.setAttribute('aria-expanded', 'false');
     this.opener.setAttribute('aria-controls', this.list.id);
     this.element = make('span', { class: 'tbx-save', 'data-lm-suppress-shortcuts': 'true' }, this.opener, this.list);
-    this.element.addEventListener('keydown', event => {
+    onKey(this.element, event => {
       event.stopPropagation();
       if (event.key === 'Escape') {
         this.open(false);

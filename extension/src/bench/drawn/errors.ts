@@ -1,6 +1,6 @@
 /** A map of errors by the tiles of blocks: all of a result, and parts of it element by element. */
 
-import { button, make, rove } from '../../dom';
+import { button, make, onKey, rove } from '../../dom';
 import { draw } from './svg';
 import { ErrorMapData, ErrorPartData } from '../state';
 
@@ -35,7 +35,7 @@ class ErrorMapView {
     const bar = make('div', { class: 'tbx-errors-bar', role: 'toolbar', 'aria-label': 'parts of the map' }, ...this.buttons);
     rove(bar, this.buttons);
     this.plot.setAttribute('aria-label', `${data.label}. Arrow keys move, Enter looks closer, Escape goes back.`);
-    this.plot.addEventListener('keydown', event => this.key(event));
+    onKey(this.plot, event => this.key(event));
     this.plot.addEventListener('mousemove', event => this.point(event));
     this.plot.addEventListener('click', event => {
       this.point(event);

@@ -1,6 +1,6 @@
 /** What warps did when: a lane a warp on one axis, to zoom and pan, by mouse and by keyboard. */
 
-import { button, make, rove } from '../../dom';
+import { button, make, onKey, rove } from '../../dom';
 import { onResize } from '../size';
 import { draw } from './svg';
 import { LaneBlockData, LanesData } from '../state';
@@ -39,7 +39,7 @@ class LanesView {
     rove(bar, [...bar.children] as HTMLElement[]);
     const help = 'Left and right go from bar to bar, up and down from warp to warp, plus and minus zoom, Enter lights the line.';
     this.plot.setAttribute('aria-label', `${data.label}. ${help}`);
-    this.plot.addEventListener('keydown', event => this.key(event));
+    onKey(this.plot, event => this.key(event));
     this.plot.addEventListener('mousemove', event => this.point(event));
     this.plot.addEventListener('mouseleave', () => this.tell('tbx-line', 0));
     this.plot.addEventListener('click', () => this.tell('tbx-pin', this.line));

@@ -5,7 +5,7 @@
  * undoing, and a line with carets.
  */
 
-import { button, focusedNear, freshId, make } from '../../dom';
+import { button, focusedNear, freshId, make, onKey } from '../../dom';
 import { ROW } from '../pane/row';
 import { ProblemData } from '../state';
 import { Backdrop } from './backdrop';
@@ -169,7 +169,7 @@ export class Editor {
       this.draw();
       this.tell();
     });
-    this.element.addEventListener('keydown', event => {
+    onKey(this.element, event => {
       event.stopPropagation();
       if (event.key === 'Escape') {
         event.preventDefault();

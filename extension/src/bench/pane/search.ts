@@ -1,6 +1,6 @@
 /** Search in a pane: the field of its header, the lines that were found, the steps between them. */
 
-import { make } from '../../dom';
+import { make, onKey } from '../../dom';
 
 export class Search {
   readonly input: HTMLInputElement;
@@ -17,7 +17,7 @@ export class Search {
   ) {
     this.input = make('input', { class: 'tbx-search', type: 'search', 'aria-label': `search ${name}`, hidden: '' });
     this.input.addEventListener('input', () => this.find());
-    this.input.addEventListener('keydown', event => {
+    onKey(this.input, event => {
       event.stopPropagation();
       if (event.key === 'Enter') {
         this.step(event.shiftKey ? -1 : 1);

@@ -1,6 +1,6 @@
 /** A grid of coloured cells on a canvas: numbers where they fit, words of the cell that is looked at below it. */
 
-import { button, make } from '../../dom';
+import { button, make, onKey } from '../../dom';
 import { onResize } from '../size';
 import { GridPlace } from './kept';
 
@@ -40,7 +40,7 @@ export class CellGrid {
     const buttons = make('span', { class: 'tbx-cells-zoom' }, zoom(-1, '\u2212', 'smaller cells'), zoom(1, '+', 'larger cells'), zoom(0, 'fit', 'cells as they fit'));
     this.element = make('div', { class: 'tbx-cells' }, buttons, make('div', { class: 'tbx-cells-frame' }, this.canvas, this.view), this.said);
     this.view.addEventListener('scroll', () => this.soon());
-    this.view.addEventListener('keydown', event => this.key(event));
+    onKey(this.view, event => this.key(event));
     this.view.addEventListener('pointerdown', event => this.point(event, true));
     this.view.addEventListener('pointermove', event => this.point(event, false));
     this.view.addEventListener('pointerleave', () => this.say());

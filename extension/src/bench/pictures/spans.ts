@@ -1,6 +1,6 @@
 /** Shared memory: addresses up, the statements of the program along; a buffer is a block of both. */
 
-import { make } from '../../dom';
+import { make, onKey } from '../../dom';
 import { MapDrawing, SpanDrawing } from '../state';
 import { draw } from '../drawn/svg';
 import { COLOURS } from './cells';
@@ -24,8 +24,8 @@ export function mapElement(map: MapDrawing): HTMLElement {
   groups.forEach((group, at) => {
     group.addEventListener('focus', () => (said.textContent = map.spans[at]?.words ?? ''));
     group.addEventListener('pointerenter', () => (said.textContent = map.spans[at]?.words ?? ''));
-    group.addEventListener('keydown', event => {
-      const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[(event as KeyboardEvent).key];
+    onKey(group, event => {
+      const by = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
       if (by !== undefined) {
         event.preventDefault();
         event.stopPropagation();
