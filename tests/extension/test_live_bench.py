@@ -183,7 +183,7 @@ GONE = """function () {
 
 def left_of_benches(session: Any) -> int:
     """How many elements of benches are out of the page and still held by a script."""
-    # The question alone collects, but not what the stack seems to name: up to three benches that nobody holds.
+    # The question alone collects, but not what the stack seems to name: three benches, at times.
     session.send("HeapProfiler.collectGarbage")
     group = {"objectGroup": "left"}
     every = session.send("Runtime.evaluate", {"expression": "Element.prototype", **group})["result"][
@@ -210,7 +210,7 @@ def test_a_cell_that_is_run_again_leaves_nothing_in_the_page(page: Any) -> None:
         page.evaluate(again)
         page.locator(".tbx .tbx-row").first.wait_for(timeout=60_000)
         settled(page)
-        # JupyterLab keeps each key that it has seen, with its place, until a command is run by keys: none was here.
+        # JupyterLab keeps each key that it has seen, with its place, until a command is run by keys.
         page.get_by_label("block_M").focus()
         page.keyboard.press("ArrowRight")
         page.locator("[data-stage=source] .tbx-code").focus()
@@ -222,8 +222,8 @@ def test_a_cell_that_is_run_again_leaves_nothing_in_the_page(page: Any) -> None:
     first, last = found
     # A bench takes 1.2 MB with its script. The page's nodes are no measure: 4,300 of JupyterLab come and go.
     assert last.heap - first.heap < 2_000_000
-    # Whoever keeps benches keeps five whole ones and that of the tests above. None is left here; after a key with Ctrl,
-    # which is the notebook's, JupyterLab may keep one (`_lastTarget` of the cell).
+    # Whoever keeps benches keeps five whole ones and that of the tests above. None is left here; after a key
+    # with Ctrl, which is the notebook's, JupyterLab may keep one (`_lastTarget` of the cell).
     whole = page.locator(".tbx").evaluate("each => 1 + each.querySelectorAll('*').length")
     left = left_of_benches(session)
     assert left < whole, f"{left} elements of benches that are gone, and one bench has {whole}"

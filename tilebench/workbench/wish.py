@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # The name under which a configuration says which edit it is of.
 EDITED = "edited"
+# A bench in so many views at once: an output, a panel, a window, on two screens.
+VIEWS = 8
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,13 @@ class Wish:
     check_asked: int = 0
     edit: KeptEdit | None = None
     against: Against | None = None
+    # Of each view the number of its last move that is in this wish; it is the same position without.
+    heard: Mapping[str, int] = field(default_factory=dict[str, int], compare=False)
+
+    def hearing(self, view: str, number: int) -> Wish:
+        """The same wish, with a view's move in it; of the views the last few are remembered."""
+        before = [each for each in self.heard.items() if each[0] != view]
+        return replace(self, heard=dict([*before, (view, number)][-VIEWS:]))
 
     def asked_again(self, *, run: bool, check: bool) -> Wish:
         """The same wish, with a measurement or a check asked for once more."""

@@ -108,7 +108,7 @@ export class Bench {
     this.tellPlace();
     this.header.show(state);
     this.controls.element.hidden = !state.live;
-    this.controls.show(state.controls, state.idle);
+    this.controls.show(state);
     this.edits.show(state);
     this.save.show(picture);
     if (state.notice !== '' && state.notice !== this.notice) {

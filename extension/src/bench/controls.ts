@@ -2,10 +2,7 @@
 
 import { focusedNear, freshId, make, onKey, write } from '../dom';
 import { Host } from './data';
-import { ControlData as Control } from './state';
-
-/** While a person moves a control, states that are under way must not move it back. */
-const OWN_MS = 400;
+import { BenchState, ControlData as Control } from './state';
 
 interface Shown {
   readonly element: HTMLElement;
@@ -19,14 +16,20 @@ export class Controls {
   private readonly choices = make('div', { class: 'tbx-knobs' });
   private shown = new Map<string, Shown>();
   private shape = '';
+  /** A state that was under way when a person moved a control must not move it back: moves are counted. */
+  private readonly view = freshId('tbx-view');
+  private sent = 0;
+  private heard = 0;
 
   constructor(private readonly host: Host) {
     this.more.append(this.choices);
     this.element.append(this.knobs, this.more);
   }
 
-  /** `idle` says which are not here, and why. */
-  show(controls: readonly Control[], idle = ''): void {
+  /** Draw the controls of a state; it says which moves it has in it, and which controls are not here, and why. */
+  show({ controls, idle, heard, status }: BenchState): void {
+    // What was stopped never comes: then controls go back to what is shown.
+    this.heard = status.phase === 'cancelled' ? this.sent : (heard[this.view] ?? 0);
     const shape = JSON.stringify([controls.map(control => [control.name, control.labels, control.kind]), idle]);
     if (shape !== this.shape) {
       this.shape = shape;
@@ -57,8 +60,10 @@ export class Controls {
     this.more.hidden = this.choices.children.length === 0;
   }
 
-  private ask(control: Control, index: number, text: string): void {
-    this.host.ask({ kind: 'set', name: control.name, index, text });
+  private ask(control: Control, index: number, text: string): number {
+    this.sent += 1;
+    this.host.ask({ kind: 'set', name: control.name, index, text, view: this.view, number: this.sent });
+    return this.sent;
   }
 
   private slider(control: Control): Shown {
@@ -78,16 +83,15 @@ export class Controls {
     };
     let moved = 0;
     input.addEventListener('input', () => {
-      moved = Date.now();
       say(Number(input.value));
-      this.ask(control, Number(input.value), '');
+      moved = this.ask(control, Number(input.value), '');
     });
     onKey(input, event => event.stopPropagation());
     const element = make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input, value);
     return {
       element,
       update: now => {
-        if (Date.now() - moved > OWN_MS) {
+        if (moved <= this.heard) {
           input.value = String(now.index);
           say(now.index);
         }
@@ -99,14 +103,11 @@ export class Controls {
     const id = freshId('tbx-choice');
     const select = make('select', { id }, ...control.labels.map((label, at) => make('option', { value: String(at) }, label)));
     let moved = 0;
-    select.addEventListener('change', () => {
-      moved = Date.now();
-      this.ask(control, Number(select.value), '');
-    });
+    select.addEventListener('change', () => (moved = this.ask(control, Number(select.value), '')));
     return {
       element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), select),
       update: now => {
-        if (Date.now() - moved > OWN_MS) {
+        if (moved <= this.heard) {
           select.value = String(now.index);
         }
       }
@@ -116,7 +117,7 @@ export class Controls {
   private field(control: Control): Shown {
     const id = freshId('tbx-field');
     const input = make('input', { id, type: 'text', placeholder: 'a value of the call', autocomplete: 'off' });
-    input.addEventListener('change', () => this.ask(control, -1, input.value));
+    input.addEventListener('change', () => void this.ask(control, -1, input.value));
     onKey(input, event => event.stopPropagation());
     return {
       element: make('div', { class: 'tbx-knob' }, make('label', { for: id }, control.name), input),

@@ -3,9 +3,12 @@
 import { CompileRecord, RunRecord } from '../record';
 import { BenchState, Block, GutterData } from './state';
 
-/** What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed. */
+/**
+ * What a bench asks of whoever holds it. A control is set by the number of its value, or by what was typed; `number`
+ * counts the moves of a view, which a state names that has the move in it.
+ */
 export type Ask =
-  | { readonly kind: 'set'; readonly name: string; readonly index: number; readonly text: string }
+  | { readonly kind: 'set'; readonly name: string; readonly index: number; readonly text: string; readonly view: string; readonly number: number }
   | { readonly kind: 'target'; readonly text: string }
   | { readonly kind: 'toggle'; readonly name: 'run' | 'check'; readonly on: boolean }
   | { readonly kind: 'stages'; readonly names: readonly string[] }

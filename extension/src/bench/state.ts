@@ -217,7 +217,8 @@ export interface ComparedData {
  * `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
  * wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
  * `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
- * this target. `position` is that of the controls as a line, and `notice` what came of something that was
+ * this target. `heard` has of each view that moved a control the number of the last move that is in here.
+ * `position` is that of the controls as a line, and `notice` what came of something that was
  * asked for. `here` is the number of the position of now in the chart, `now` its values, `moved` the name of
  * what was moved last.
  */
@@ -235,6 +236,7 @@ export interface BenchState {
   readonly run: boolean;
   readonly check: boolean;
   readonly controls: readonly ControlData[];
+  readonly heard: Readonly<Record<string, number>>;
   readonly idle: string;
   readonly titles: Readonly<Record<string, string>>;
   readonly chips: readonly Chip[];
@@ -396,6 +398,7 @@ export const SHAPES: Readonly<Record<string, Readonly<Record<string, string>>>> 
     run: 'boolean',
     check: 'boolean',
     controls: '[ControlData]',
+    heard: '{number}',
     idle: 'string',
     titles: '{string}',
     chips: '[Chip]',

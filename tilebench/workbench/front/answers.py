@@ -13,6 +13,7 @@ from ..comparison import Against
 from ..picturing import MEMORY
 from ..session import Session
 from ..slider import Slider
+from ..wish import moved
 from .controls import change_of, targets_offered
 from .saves import go_to, save_as
 
@@ -38,7 +39,12 @@ Answer = Callable[[AskedBench, Message], None]
 
 def _set(bench: AskedBench, message: Message) -> None:
     change = change_of(message, bench.knobs, bench.session.wish)
-    if change:
+    view, number = message.get("view"), message.get("number")
+    if change and isinstance(view, str) and isinstance(number, int):
+        bench.session.change(
+            lambda wish, _: moved(wish, bench.session.controls, change).hearing(view, number)
+        )
+    elif change:
         bench.session.want(**change)
 
 

@@ -43,6 +43,7 @@ def bench_state(
     record, wish = picture.record, picture.wish
     target = record.target if record is not None and not picture.stale else wish.target or ""
     stages = picture.stage_names or tuple(stage.name for stage in record.stages if record) if record else ()
+    made = record.stages if record is not None else ()
     return BenchState(
         id=name,
         kernel=kernel,
@@ -57,10 +58,9 @@ def bench_state(
         run=wish.run,
         check=wish.check,
         controls=controls_data(knobs, picture) if live else (),
+        heard=wish.heard if live else {},
         idle=idle_text(picture) if live else "",
-        titles={s.language: language_of(record, s).title for s in record.stages}
-        if record is not None
-        else {},
+        titles={each.language: language_of(record, each).title for each in made} if record else {},
         chips=chips(picture),
         notes=notes(picture, live),
         problem=problem_data(picture, picture.problem) if picture.problem is not None else None,

@@ -232,7 +232,8 @@ class BenchState:
     `live` says that a kernel answers. `stale` says of which position the picture is, empty where it is the
     wished one's. `stages` are all of the road, `shown` those to show, `asked` whether somebody chose them;
     `titles` are the names of languages. `idle` says which controls are not shown, as they change nothing on
-    this target. `position` is that of the controls as a line, and `notice` what came of something that was
+    this target. `heard` has of each view that moved a control the number of the last move that is in here.
+    `position` is that of the controls as a line, and `notice` what came of something that was
     asked for. `here` is the number of the position of now in the chart, `now` its values, `moved` the name of
     what was moved last.
     """
@@ -250,6 +251,7 @@ class BenchState:
     run: bool = False
     check: bool = False
     controls: tuple[ControlData, ...] = ()
+    heard: Mapping[str, int] = field(default_factory=dict[str, int])
     idle: str = ""
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
     chips: tuple[Chip, ...] = ()
