@@ -179,7 +179,7 @@ function table({ chart, here }: Scene): HTMLElement {
   rows.push(...chart.others.map(other => row(['', other.name, other.time || '-', other.rate_text || '-', '', other.to_best, other.failure], false)));
   const head = make('tr', {}, ...['', 'position', 'time', 'rate', 'runs', 'beside the fastest', 'note'].map(text => headElement(text)));
   const out = make('table', { class: 'tbx-table' }, make('thead', {}, head), make('tbody', {}, ...rows));
-  return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${rows.length} positions`), make('div', { class: 'tbx-wide', tabindex: '0' }, out));
+  return make('details', { class: 'tbx-method' }, make('summary', {}, `Table of ${rows.length} position${rows.length === 1 ? '' : 's'}`), make('div', { class: 'tbx-wide', tabindex: '0' }, out));
 }
 
 /** A line of the newest medians, small enough for the header. */

@@ -23,7 +23,7 @@ export function heat(scene: Scene, across: string, up: string, rest: Rest, rates
     parts.push(draw('text', { x: LEFT + (i + 0.5) * width, y: HEIGHT - BOTTOM + 16, class: 'tbx-axis tbx-mid' }, value));
   });
   parts.push(draw('text', { x: (WIDTH + LEFT) / 2, y: HEIGHT - 6, class: 'tbx-axis tbx-mid' }, across));
-  parts.push(draw('text', { x: 6, y: 10, class: 'tbx-axis' }, up));
+  parts.push(draw('text', { x: 6, y: 13, class: 'tbx-axis' }, up));
   return plot(`map of ${across} and ${up}`, parts);
 }
 
@@ -51,7 +51,7 @@ function cell(scene: Scene, values: Record<string, string>, rest: Rest, rates: b
     const word = point !== null ? 'failed' : found?.state ?? '';
     const said = point !== null ? `${point.label}: ${point.failure}` : found === undefined ? 'not measured' : `${found.label}: ${found.state}: ${found.why}`;
     const empty = draw('rect', { ...frame, class: word === '' ? 'tbx-cell-none' : `tbx-cell-none tbx-cell-${word}` }, draw('title', {}, said));
-    return draw('g', { role: 'img', 'aria-label': said }, empty, draw('text', { ...middle, class: 'tbx-mid tbx-axis' }, width > 40 ? word : word.slice(0, 1)));
+    return draw('g', { role: 'img', 'aria-label': said }, empty, draw('text', { ...middle, class: 'tbx-mid tbx-axis' }, width > 60 ? word : word.slice(0, 1)));
   }
   const here = point.number === scene.here;
   const kinds = ['tbx-cell', stepClass(point.step), here ? 'tbx-here' : ''].filter(Boolean).join(' ');

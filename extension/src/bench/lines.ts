@@ -29,7 +29,7 @@ export function lines(scene: Scene, along: string, rates: boolean): SVGElement {
   const x = (point: PointData | RefusedData): number => LEFT + (axis.place(point) ?? 0.5) * (WIDTH - LEFT - RIGHT);
   const y = (of: number): number => HEIGHT - BOTTOM - (of / most) * (HEIGHT - BOTTOM - TOP);
   const parts: SVGElement[] = ticksOf(most / scale).map(tick => grid(y(tick * scale), String(tick)));
-  parts.push(draw('text', { x: 6, y: 10, class: 'tbx-axis' }, unit));
+  parts.push(draw('text', { x: 6, y: 13, class: 'tbx-axis' }, unit));
   if (ceiling > 0 && ceiling <= most) {
     parts.push(draw('line', { x1: LEFT, x2: WIDTH - RIGHT, y1: y(ceiling), y2: y(ceiling), class: 'tbx-ceiling' }));
     parts.push(draw('text', { x: WIDTH - RIGHT, y: y(ceiling) - 4, class: 'tbx-axis tbx-end' }, chart.ceiling_text));

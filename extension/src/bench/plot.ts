@@ -12,7 +12,7 @@ export interface Scene {
   readonly restore: (number: number) => void;
 }
 
-export const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 14, 14];
+export const [WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [520, 300, 62, 40, 26, 14];
 
 /** What is said of a point, by a tip and by a screen reader. */
 export function saidOf(point: PointData): string {

@@ -44,7 +44,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-button[aria-pressed=true]{background:var(--link);border-color:var(--accent);color:var(--fg)}
 .tbx button:hover{border-color:var(--accent)}
 .tbx select{padding:1px 4px;line-height:20px;max-width:190px}
-.tbx-controls{display:flex;flex-wrap:wrap;gap:2px 14px;padding:3px 10px 4px;max-height:30%;overflow:auto}.tbx-more[open]{flex-basis:100%}.tbx-controls>.tbx-knobs{display:contents}
+.tbx-controls{display:flex;flex-wrap:wrap;align-items:center;gap:2px 14px;padding:3px 10px 4px;max-height:30%;overflow:auto}.tbx-more[open]{flex-basis:100%}.tbx-controls>.tbx-knobs{display:contents}
 .tbx-knobs{display:flex;flex-wrap:wrap;gap:2px 14px}
 .tbx-knob{display:flex;align-items:center;gap:7px;min-height:26px}
 .tbx-knob label{font-family:var(--jp-code-font-family,ui-monospace,monospace);font-size:12px}
@@ -64,11 +64,11 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-panes{flex:1 1 0;min-width:0;display:flex;overflow-x:auto;overflow-y:hidden}
 .tbx-stale .tbx-body{border-left:6px double var(--warn)}
 .tbx-pane{position:relative;flex:1 1 0;min-width:240px;display:flex;flex-direction:column}
-.tbx-head{flex:0 0 26px;display:flex;align-items:center;gap:7px;padding:0 4px 0 8px;background:var(--bar);border-bottom:1px solid var(--line);white-space:nowrap;overflow:hidden;font-size:12px}
-.tbx-head strong{font-size:12.5px}.tbx-facts{flex:1 9 0;min-width:0;flex:0 9 auto;overflow:hidden;text-overflow:ellipsis}
+.tbx-head{flex:0 0 26px;display:flex;align-items:center;gap:4px;padding:0 4px 0 8px;background:var(--bar);border-bottom:1px solid var(--line);white-space:nowrap;overflow:hidden;font-size:12px}
+.tbx-head strong{font-size:12.5px}.tbx-facts{flex:0 9999 auto;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .tbx-delta{flex:none;font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}
 .tbx-search{width:96px;padding:0 4px!important;line-height:18px;flex:0 1 96px;min-width:40px}
-.tbx-icon{padding:0 5px;line-height:18px;border-color:transparent!important;background:none!important;cursor:pointer;color:var(--dim)!important}
+.tbx-icon{padding:0 4px;line-height:18px;border-color:transparent!important;background:none!important;cursor:pointer;color:var(--dim)!important}
 .tbx-icon[aria-pressed=true]{color:var(--fg)!important;background:var(--link)!important}
 .tbx-icon:hover{border-color:var(--line)!important;color:var(--fg)!important}
 .tbx-divider{flex:0 0 5px;cursor:col-resize;background:var(--line);touch-action:none}
@@ -83,7 +83,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-gutter{color:var(--dim);font-style:normal;user-select:none;-webkit-user-select:none;background:linear-gradient(to right,var(--track) calc(var(--weight,0)*100%),transparent 0)}
 .tbx-said-of{cursor:help}
 .tbx-tip{position:absolute;z-index:3;max-width:min(60ch,92%);padding:3px 8px;border:1px solid var(--line);border-radius:4px;background:var(--bar);color:var(--fg);font-size:12px;white-space:pre-line;pointer-events:none;box-shadow:0 2px 8px rgb(0 0 0/.25)}
-.tbx-totals{color:var(--dim);font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}.tbx-totals span+span{margin-left:6px}
+.tbx-totals{color:var(--dim);font-variant-numeric:tabular-nums;min-width:0;overflow:hidden;text-overflow:ellipsis}.tbx-totals:empty{display:none}.tbx-totals span+span{margin-left:6px}
 .tbx-icons{display:flex;flex:none;margin-left:auto}
 .tbx-same{color:var(--dim)}.tbx-sized{border-color:var(--dim)}
 .tbx mark.tbx-size{background:none;text-decoration:underline dotted}.tbx-changed{background:var(--changed);border-color:var(--s2)}.tbx-new{background:var(--new);border-color:var(--s3)}
@@ -91,7 +91,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-lit{background:var(--link)}
 .tbx-code:focus .tbx-now>.tbx-number{color:var(--fg);font-weight:700}
 .tbx-code:focus .tbx-row.tbx-now{box-shadow:inset 0 0 0 1px var(--accent)}
-.tbx-folded{color:var(--dim);font-style:italic;cursor:pointer}
+.tbx-folded{color:var(--dim);font-style:italic;cursor:pointer;text-overflow:ellipsis}
 .tbx mark{background:var(--mark);color:inherit;border-radius:2px;padding:0}.tbx mark.tbx-hit{box-shadow:0 0 0 1px var(--s2)}
 .tbx-marks{position:absolute;right:0;top:26px;bottom:0;width:7px;pointer-events:none}
 .tbx-marks b{position:absolute;right:0;width:6px;height:3px;background:var(--accent)}.tbx-marks .tbx-mark-hit{background:var(--s2)}
@@ -101,7 +101,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-tabs button{border:0;border-radius:0;background:none;padding:2px 6px;line-height:20px;font-size:12px;cursor:pointer;color:var(--dim)}
 .tbx-tabs button[aria-selected=true]{color:var(--fg);box-shadow:inset 0 -2px var(--accent);background:var(--bg)}
 .tbx-badge{margin-left:4px;font-size:11px;border:1px solid currentColor;border-radius:8px;padding:0 4px}
-.tbx-tab{flex:1 1 0;min-height:0;overflow:auto;padding:8px 12px;contain:content}
+.tbx-tab{flex:1 1 0;min-height:0;overflow:auto;padding:8px 12px;contain:content;container-type:inline-size}
 .tbx-say{margin:4px 0;max-width:76ch}
 .tbx-wide{overflow-x:auto;margin:4px 0 10px}
 .tbx-table{border-collapse:collapse;font-size:12.5px;margin:0}
@@ -117,6 +117,7 @@ font:13px/1.45 var(--jp-ui-font-family,system-ui,sans-serif);border:1px solid va
 .tbx-swatch{display:inline-block;width:11px;height:11px;margin-right:4px;vertical-align:-1px}
 .tbx-plot{display:block;width:100%;max-width:760px;height:auto}
 .tbx-plot text{fill:var(--fg);font:11px var(--jp-ui-font-family,system-ui,sans-serif)}.tbx-plot .tbx-axis{fill:var(--dim)}
+@container (max-width:460px){.tbx-plot .tbx-axis{font-size:14px}}@container (max-width:340px){.tbx-plot .tbx-axis{font-size:16px}}
 .tbx-plot .tbx-mid{text-anchor:middle}.tbx-plot .tbx-end{text-anchor:end}
 .tbx-roof{stroke:var(--s3);stroke-width:2;fill:none}.tbx-path{stroke:var(--dim);stroke-width:1;fill:none;stroke-dasharray:2 3}
 .tbx-grid{stroke:var(--line);stroke-width:1}.tbx-ceiling{stroke:var(--bad);stroke-dasharray:5 4;stroke-width:1.3}

@@ -13,10 +13,10 @@ export class Head {
   constructor(private readonly stage: StageRecord, label: string, title: string, count: number, search: readonly HTMLElement[]) {
     const lines = `${count} line${count === 1 ? '' : 's'}`;
     const ms = stage.seconds > 0 ? [`${Number((stage.seconds * 1000).toPrecision(2))} ms`] : [];
-    const facts = [title, stage.pending ? 'not made yet' : lines, ...ms];
+    const said = [title, stage.pending ? 'not made yet' : lines, ...ms].join(' \u00b7 ');
     this.element = make(
       'header', { class: 'tbx-head' }, make('strong', { id: label }, stage.name),
-      make('span', { class: 'tbx-quiet tbx-facts' }, facts.join(' \u00b7 ')), this.totals, this.delta, ...search, this.buttons
+      make('span', { class: 'tbx-quiet tbx-facts', title: said }, said), this.totals, this.delta, ...search, this.buttons
     );
   }
 
