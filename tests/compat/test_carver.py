@@ -13,7 +13,10 @@ import pytest
 import tilebench
 import tilebench.compat
 import tilebench.language as T
-from tilebench.compat.products import MatmulTemplate
+from tilebench.compat.products import (
+    MatmulTemplate,
+    _rate,  # pyright: ignore[reportPrivateUsage]
+)
 from tilebench.errors import OptionError, ShapeError, TargetError
 from tilebench.targets import resolve
 
@@ -80,6 +83,21 @@ def test_a_large_product_has_large_tiles_and_a_small_one_as_many_as_there_are_un
     assert large.block[0] * large.block[1] >= 128 * 128
     assert large.pipeline_stage > 1
     assert 256 // small.block[0] * (256 // small.block[1]) > 100
+
+
+@pytest.mark.parametrize(
+    ("target", "dtype", "rate"),
+    [
+        ("cuda:sm_80", "float16", 1024), ("cuda:sm_80", "bfloat16", 1024), ("cuda:sm_80", "int8", 2048),
+        # By products of warp groups, which a schedule or their rules choose.
+        ("cuda:sm_90a", "float16", 2048), ("cuda:sm_90a", "int8", 4096),
+        ("cuda:sm_90a", "float8_e4m3fn", 4096), ("cuda:sm_75", "bfloat16", 64),
+    ],
+)  # fmt: skip
+def test_multiply_adds_a_cycle_are_those_of_the_fastest_instruction(
+    target: str, dtype: str, rate: float
+) -> None:
+    assert _rate(resolve(target)[1], dtype) == rate
 
 
 def test_a_product_that_fits_no_machine_is_told() -> None:

@@ -149,7 +149,8 @@ def _rate(machine: Machine, dtype: str) -> float:
     """Multiply-adds a cycle and unit of the fastest instruction for a dtype, by the machine's table."""
     best = 1.0
     for row in machine.instructions_for("gemm"):
-        if row.cost and dtype in str(row.dtypes) and not row.optional:
+        # Of its operands: sums of the same dtype are those of other instructions too.
+        if row.cost and dtype in row.dtypes[:2]:
             work = 1
             for extent in row.shape or (1,):
                 work *= extent

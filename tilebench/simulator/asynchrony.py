@@ -43,8 +43,7 @@ class InFlight:
         """Refuse a write to a target or to a source in flight."""
         if self.operations:
             self._refuse(self._written_by(cells), node, "{name} is written while {by} still writes it", name)
-            reading = np.where(self.readers[cells] > 0, self.reading[cells], 0)
-            self._refuse(reading, node, "{name} is written while {by} still reads it", name)
+            self._refuse(self._read_by(cells), node, "{name} is written while {by} still reads it", name)
 
     def is_written(self, cells: Any) -> Any:
         """For each cell whether something is still at work on it."""
@@ -54,11 +53,20 @@ class InFlight:
         """The operations that are still at work on some of the cells."""
         if not self.operations:
             return []
-        numbers = np.unique(self._written_by(cells))
-        return [self.operations[int(number) - 1] for number in numbers if number]
+        return self._named(self._written_by(cells))
+
+    def users(self, cells: Any) -> list[Node]:
+        """The operations that still read some of the cells."""
+        return self._named(self._read_by(cells)) if self.operations else []
+
+    def _named(self, numbers: Any) -> list[Node]:
+        return [self.operations[int(number) - 1] for number in np.unique(numbers) if number]
 
     def _written_by(self, cells: Any) -> Any:
         return np.where(self.writers[cells] > 0, self.writing[cells], 0)
+
+    def _read_by(self, cells: Any) -> Any:
+        return np.where(self.readers[cells] > 0, self.reading[cells], 0)
 
     def _refuse(self, numbers: Any, node: Node, what: str, name: str) -> None:
         if numbers.any():

@@ -312,6 +312,36 @@ def test_a_wrong_order_of_words_is_refused(change: str | tuple[str, str], refusa
     assert caught.value.message.startswith(refusal)
 
 
+HELD = {"tile": (64, 8, 16), "threads": 128, "turned": NT, "stages": 1, "fragments": "a"}
+HELD_TF32 = {**HELD, "ab": ("float32", "float32"), "promises": (True, False)}
+ONE = "            T.wgmma({c}, A_l[{a}], B_s[{b} : {b} + 120], {rest})\n"
+
+
+@pytest.mark.parametrize(
+    ("between", "refusal"),
+    [
+        ("", "A_l is written while T.wgmma of line"),
+        ("            T.wgmma_commit()\n            T.wgmma_wait()\n            T.wgmma_fence()\n", ""),
+    ],
+)
+def test_sums_in_registers_that_another_product_reads(between: str, refusal: str) -> None:
+    """The second of two products sums where the first, which is under way, has its operand."""
+    kernel, arrays = made(64, 8, 16, **HELD_TF32), arrays_of((64, 8, 16), HELD_TF32)
+    lines = kernel.stage("threaded").splitlines(keepends=True)
+    at = next(k for k, line in enumerate(lines) if "T.wgmma(" in line)
+    rest = lines[at][lines[at].index('"m64') : lines[at].rindex(")")]
+    first = ONE.format(c="C_l", a="0 : 4", b="0", rest=rest)
+    second = ONE.format(c="A_l[0:4]", a="4 : 8", b="8", rest=rest)
+    lines[at - 1 : at + 1] = [first, between, second]
+    function = parse_function("".join(lines), card_words())
+    if not refusal:
+        run_threaded(function, arrays, warp=32)
+        return
+    with pytest.raises(SimulationError) as caught:
+        run_threaded(function, arrays, warp=32)
+    assert caught.value.message.startswith(refusal)
+
+
 def test_a_descriptor_that_says_another_layout_gives_other_numbers() -> None:
     kernel, arrays = made(64, 16, 32, **SMALL), arrays_of((64, 16, 32), SMALL)
     text = kernel.stage("threaded")

@@ -156,7 +156,12 @@ def _sums(lanes: Lanes, statement: Wgmma, shape: WgmmaShape, who: Any, mask: Mas
 
 
 def _check_chain(own: Any, cells: Any, statement: Wgmma) -> None:
-    """What is in flight on the sums has to be products of the same shape, or nothing."""
+    """What is in flight on the sums has to be products of the same shape, or nothing; none may read them."""
+    for operation in own.flight.users(cells):
+        refuse(
+            "{name} is written while {by} still reads it", statement, name=statement.c.buffer.name,
+            by=told(operation), hint="wait for its group first: T.wgmma_wait, or sum in other registers",
+        )  # fmt: skip
     for operation in own.flight.holders(cells):
         if not isinstance(operation, Wgmma) or operation.shape != statement.shape:
             refuse(
