@@ -15,6 +15,7 @@ from ...ir import Const, Expr, Function, If, Let, Load, Node, Stmt, Var, lift, w
 from ...ir.dtypes import int32
 from ...ir.facts import Facts
 from ...ir.names import Names
+from ...ir.stmt import statements
 from ...language.copy import Copy
 from ...language.scopes import entered, entry_facts
 from ...language.structure import KernelLaunch, Pipelined, Serial, Unroll
@@ -74,7 +75,7 @@ def _clustered(
     size, place = prod(cluster), launch.place
     rank, block = (Var(names.fresh(name), type=int32) for name in ("rank", "block"))
     inside, of_rank = _places(launch, cluster, rank, names)
-    marked = _marked(launch.body, {rank.name, *of_rank}, size)
+    marked = _Marking({rank.name, *of_rank}, size, context).body(launch.body)
     grid = tuple(_part(blocks, count) for blocks, count in _pairs(launch.grid, cluster))
     variables = tuple(inside[var.name][0] if var.name in inside else var for var in launch.vars)
     lets = [Let(var, inside[var.name][1], place=place) for var in launch.vars if var.name in inside]
@@ -139,32 +140,59 @@ def _places(
 # -- what is the same for all blocks of a cluster
 
 
-def _marked(body: tuple[Stmt, ...], varying: set[str], size: int) -> tuple[Stmt, ...]:
-    """The statements, with the copies marked that all blocks of a cluster do alike.
+class _Marking:
+    """Marks the copies that all blocks of a cluster do alike, and tells of those that only their place bars.
 
-    `varying` are the names of what may differ between them; it grows by what they go into.
+    `varying` are the names of what may differ between the blocks; it grows by what they go into.
     """
-    return tuple(_mark(statement, varying, size) for statement in body)
 
+    def __init__(self, varying: set[str], size: int, context: Context) -> None:
+        self.varying, self.size, self.context = varying, size, context
 
-def _mark(statement: Any, varying: set[str], size: int) -> Any:
-    if isinstance(statement, Let):
-        if _varies(statement.value, varying):
-            varying.add(statement.var.name)
-    elif isinstance(statement, Copy):
-        src, dst = statement.src, statement.dst
-        alike = src.buffer.scope == "global" and dst.buffer.scope == "shared" and dst.is_whole
-        if alike and not any(_varies(index, varying) for index in src.start):
-            return statement.but(for_blocks=size)
-    elif isinstance(statement, If) and not _varies(statement.condition, varying):
-        return statement.but(
-            then=_marked(statement.then, varying, size), orelse=_marked(statement.orelse, varying, size)
-        )
-    elif isinstance(statement, (Serial, Pipelined, Unroll)):
-        bounds = (statement.start, statement.stop, getattr(statement, "condition", None))
-        if not any(bound is not None and _varies(bound, varying) for bound in bounds):
-            return statement.but(body=_marked(statement.body, varying, size))
-    return statement
+    def body(self, statements: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """The statements, marked."""
+        return tuple(self._mark(statement) for statement in statements)
+
+    def _mark(self, statement: Any) -> Any:
+        if isinstance(statement, Let):
+            if _varies(statement.value, self.varying):
+                self.varying.add(statement.var.name)
+        elif isinstance(statement, Copy):
+            return statement.but(for_blocks=self.size) if self._alike(statement) else statement
+        elif isinstance(statement, If):
+            if _varies(statement.condition, self.varying):
+                self._tell(statement, "whether it does may differ between them")
+            else:
+                return statement.but(then=self.body(statement.then), orelse=self.body(statement.orelse))
+        elif isinstance(statement, (Serial, Pipelined, Unroll)):
+            bounds = (statement.start, statement.stop, getattr(statement, "condition", None))
+            if any(bound is not None and _varies(bound, self.varying) for bound in bounds):
+                self._tell(statement, "how often it does may differ between them")
+            else:
+                return statement.but(body=self.body(statement.body))
+        return statement
+
+    def _alike(self, copy: Copy) -> bool:
+        """Whether all blocks copy the same to a whole tile."""
+        src, dst = copy.src, copy.dst
+        into = src.buffer.scope == "global" and dst.buffer.scope == "shared" and dst.is_whole
+        return into and not any(_varies(index, self.varying) for index in src.start)
+
+    def _tell(self, statement: Stmt, why: str) -> None:
+        """Copies in there would be the same for all blocks, as far as their boxes go."""
+        inside = _Marking(set(self.varying), self.size, self.context)
+        copied: list[str] = []
+        for part in statements((statement,)):
+            if isinstance(part, Let):
+                inside._mark(part)
+            elif isinstance(part, (Serial, Pipelined, Unroll)) and _varies(part.start, inside.varying):
+                inside.varying.update(var.name for var in part.vars)
+            elif isinstance(part, Copy) and inside._alike(part):
+                copied.append(part.dst.buffer.name)
+        if copied:
+            names = ", ".join(dict.fromkeys(copied))
+            message = f"each block of a cluster brings {names} for itself: {why}"
+            self.context.remark(NAME, "missed", message, statement)
 
 
 def _varies(expr: Node, varying: set[str]) -> bool:
