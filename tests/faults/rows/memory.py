@@ -10,6 +10,22 @@ READ_BEFORE = ("tests/passes/test_reads_before.py",)
 
 FAULTS = (
     Fault(
+        "registers/a-narrowing-copy-counts-twice",
+        "what is narrowed in its own registers is said to need as many again",
+        "tilebench.passes.laid_out.count_registers:_FragmentLives.takes_over",
+        "self.lives[source].last == at",
+        "False",
+        ("tests/passes/test_texts.py",),
+    ),
+    Fault(
+        "registers/a-copy-of-what-lives-on-counts-once",
+        "what is used behind its copy is said to have given its registers away",
+        "tilebench.passes.laid_out.count_registers:_FragmentLives.takes_over",
+        "self.lives[source].last == at",
+        "True",
+        ("tests/passes/test_texts.py",),
+    ),
+    Fault(
         "map/lives-meet",
         "a buffer that is filled by the statement that last reads another shares its bytes",
         "tilebench.passes.analysis.lives:Span.meets",

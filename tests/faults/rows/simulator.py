@@ -9,6 +9,14 @@ LANES = ("tests/simulator/test_lanes.py",)
 
 FAULTS = (
     Fault(
+        "simulator/sums-over-operands-under-way",
+        "a product may sum in registers that another one under way still reads",
+        "tilebench.targets.cuda.instructions.wgmma_meaning:_check_chain",
+        "own.flight.users(cells)",
+        "()",
+        ("tests/targets/cuda/test_wgmma.py::test_sums_in_registers_that_another_product_reads",),
+    ),
+    Fault(
         "simulator/write-after-read",
         "a write over what another thread has read is no race",
         "tilebench.simulator.history:History.write",

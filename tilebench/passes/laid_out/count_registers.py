@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...ir import Function
+from ...ir import Function, Node
+from ...language.copy import Copy
 from ...language.memory import AllocFragment
 from ..analysis.launches import launch_of
 from ..analysis.lives import Lives, Span
@@ -27,7 +28,8 @@ def count_registers(function: Function, context: Context) -> Function:
     `ResourceError` where groups hand over registers that they cannot.
     """
     taken: Taken = []
-    for span in Lives(AllocFragment, Span[AllocFragment]).of(function).values():
+    lives = _FragmentLives()
+    for span in lives.of(function).values():
         alloc = span.alloc
         if alloc.layout is not None:
             values = alloc.layout.values * alloc.versions
@@ -36,20 +38,51 @@ def count_registers(function: Function, context: Context) -> Function:
             taken.append((-(-max(1, alloc.buffer.dtype.bits // 8) * values // 4), span))
     shares = register_shares(function, context.machine)
     if shares is None:
-        _tell(taken, context.machine.sm.max_registers_per_thread, "", context)
+        _tell(taken, lives, context.machine.sm.max_registers_per_thread, "", context)
         return function
     _tell_shares(shares, launch_of(function).threads, context)
     users = users_of_memory(function, threads_by_statement(function, context.machine))
     for share in shares.groups:
         here = [(n, span) for n, span in taken if _among(users.get(span.alloc.buffer.name, ()), share)]
         most = min(share.registers, context.machine.sm.max_registers_per_thread)
-        _tell(here, most, f" of {share.first} to {share.first + share.count - 1}", context)
+        _tell(here, lives, most, f" of {share.first} to {share.first + share.count - 1}", context)
     return function
 
 
-def _tell(taken: Taken, most: int, which: str, context: Context) -> None:
+class _FragmentLives(Lives[AllocFragment, Span[AllocFragment]]):
+    """The lives of fragments, and which take over the registers of another: copies of what ends there, whose
+    elements lie alike and are no wider."""
+
+    def __init__(self) -> None:
+        super().__init__(AllocFragment, Span[AllocFragment])
+        self._copied: dict[str, tuple[str, int]] = {}
+
+    def uses(self, node: Node, token: str = "") -> None:
+        if isinstance(node, Copy) and node.src.is_whole and node.dst.is_whole:
+            src, dst = (self.lives.get(region.buffer.name) for region in (node.src, node.dst))
+            if src is not None and dst is not None and _is_no_wider(dst.alloc, src.alloc):
+                self._copied[dst.alloc.buffer.name] = src.alloc.buffer.name, self.now
+        super().uses(node, token)
+
+    def takes_over(self, span: Span[AllocFragment], statement: int) -> bool:
+        """Whether a fragment begins with that statement in registers that another is done with."""
+        source, at = self._copied.get(span.alloc.buffer.name, ("", -1))
+        return span.first == statement == at and self.lives[source].last == at
+
+
+def _is_no_wider(alloc: AllocFragment, other: AllocFragment) -> bool:
+    return alloc.layout == other.layout and alloc.buffer.dtype.bits <= other.buffer.dtype.bits
+
+
+def _tell(taken: Taken, lives: _FragmentLives, most: int, which: str, context: Context) -> None:
     """Most are taken where some fragment begins; what two such hold is not there together elsewhere."""
-    total = max((sum(n for n, other in taken if _holds(other, span.first)) for _, span in taken), default=0)
+
+    def at(statement: int) -> int:
+        return sum(
+            n for n, span in taken if _holds(span, statement) and not lives.takes_over(span, statement)
+        )
+
+    total = max((at(span.first) for _, span in taken), default=0)
     if total > most:
         count, largest = max(taken, key=lambda each: each[0])
         message = f"the fragments of a thread{which} fill {total} registers and it has {most}: what does not "
