@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from kit import LEVELS, map_module, named_isa
+from kit import LEVELS, map_module, named_isa, runnable
 
 from tilebench.errors import InternalError, OptionError
-from tilebench.targets.cpu.llvm import Function, Module, Value, const, i64
-from tilebench.targets.cpu.llvm.lanes import combine, keep, neutral, reduce_lanes, vector_loop
+from tilebench.targets.cpu.llvm import Function, Module, Value, const, i64, vector
+from tilebench.targets.cpu.llvm.lanes import combine, keep, neutral, reduce_lanes, store_first, vector_loop
 from tilebench.targets.cpu.machine import cores, cpu_machine, host_isa
 from tilebench.targets.cpu.numbers import functions as functions
 from tilebench.targets.cpu.numbers.convert import STORAGE, load_value
@@ -50,6 +50,27 @@ def test_loops_count_like_range(bounds: tuple[int, int, int]) -> None:
     call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(made.address("run"))
     turns = range(*bounds)
     assert call(bounds[0], bounds[1]) == (sum(turns) << 32) + 3 ** len(turns)
+
+
+@pytest.mark.parametrize("level", ["host", "x86-64", "x86-64-v3"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "float16"])
+def test_the_first_lanes_of_a_vector_are_stored_alone(dtype: str, level: str) -> None:
+    isa = named_isa(level)
+    if not runnable(isa):
+        pytest.skip("not this machine's instruction set")
+    f = Module(isa).function("run", [("out", "ptr"), ("source", "ptr"), ("count", "i64")])
+    lanes = isa.lanes(np.dtype(dtype).itemsize)
+    out, source, count = f.arguments
+    store_first(f, f.load(source, vector(STORAGE[dtype], lanes)), out, count)
+    f.ret()
+    made = compile_text(f.module.text(), ("run",), isa)
+    call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(made.address("run"))
+    a = np.arange(1, lanes + 1).astype(dtype)
+    for n in range(lanes + 3):
+        c = np.full(lanes + 3, 99, dtype)
+        call(c.ctypes.data, a.ctypes.data, n)
+        assert np.array_equal(c[: min(n, lanes)], a[:n])
+        assert (c[min(n, lanes) :] == 99).all()
 
 
 REDUCTIONS = [("sum", np.sum), ("max", np.max), ("min", np.min)]

@@ -157,6 +157,11 @@ def test_rows_are_found_in_front_of_the_loop_and_numbers_are_operands() -> None:
     assert sum("prefetch" in line for line in loop) == 1
 
 
+def test_ends_of_rows_are_stored_without_masks_where_these_are_slow() -> None:
+    text = kernels.softmax.using(target="cpu:x86-64-v3")(16384, 2048, 16).stage("asm")
+    assert not [line for line in text.splitlines() if "vmaskmov" in line and line.endswith(")")]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
 def test_large_sums(dtype: str) -> None:
     rng = np.random.default_rng(5)

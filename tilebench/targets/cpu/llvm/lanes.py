@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .module import Function, Index, Value, bytes_of, const, element_of, lanes_of
+from .module import Function, Index, Value, bytes_of, const, element_of, i64, lanes_of
 
 # index, mask (None where all lanes are inside), carried -> next carried
 Body = Callable[[Value, Value | None, Sequence[Value]], Sequence[Value]]
@@ -88,6 +88,28 @@ def whole_steps(f: Function, length: Value, step: int) -> Value:
 def keep(f: Function, mask: Value | None, new: Value, old: Value) -> Value:
     """`new` in the lanes of the mask, `old` elsewhere; `new` when there is no mask."""
     return new if mask is None else f.select(mask, new, old)
+
+
+def store_first(f: Function, a: Value, pointer: Value, count: Value) -> None:
+    """Store the first `count` lanes (an i64) by halves, quarters and so on, where vectors have no masks.
+
+    `vmaskmov` to memory is 42 operations on a Zen 3: three of them in a row of 2048 took an eighth of
+    softmax's time.
+    """
+    lanes, element = lanes_of(a.type), element_of(a.type)
+    full = f.compare("sge", count, lanes)
+    with f.when(full):
+        f.store(a, pointer)
+    with f.otherwise(full):
+        half = lanes // 2
+        while half:
+            low, high = f.shuffle(a, None, range(half)), f.shuffle(a, None, range(half, 2 * half))
+            there = f.compare("ne", f.binary("and", count, half), 0)
+            with f.when(there):
+                f.store(low, pointer)
+            pointer = f.at(pointer, f.select(there, i64(half), i64(0)), element)
+            a = f.select(there, high, low)
+            half //= 2
 
 
 def maximum(f: Function, a: Value, b: Value) -> Value:

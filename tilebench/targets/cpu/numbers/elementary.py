@@ -57,7 +57,7 @@ def polynomial(f: Function, x: Value, coefficients: Sequence[float]) -> Value:
     """sum(c[i] * x**i) by Horner's rule."""
     total = constant(x, coefficients[-1])
     for each in reversed(coefficients[:-1]):
-        total = f.fma(total, x, constant(x, each))
+        total = f.fma(total, x, f.operand(each, x.type))
     return total
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ....ir import Expr, Load
 from ..llvm import Value, bytes_of, const, element_of, lanes_of, mangle, vector
+from ..llvm.lanes import store_first
 from ..numbers.convert import STORAGE, widen
 from .packed import is_packed, load_packed
 from .state import Address, State
@@ -105,11 +106,20 @@ class Elements:
             if mask is None:
                 f.store(bits, pointer)
             else:
-                f.masked_store(bits, pointer, mask)
+                self.put_masked(bits, pointer, mask)
             return
         if lanes_of(pointer.type) == 1:
             pointer = f.splat(pointer, state.count)
         self.scatter(bits, pointer, mask or const(1, vector("i1", state.count)))
+
+    def put_masked(self, bits: Value, pointer: Value, mask: Value) -> None:
+        """Store the lanes of the mask side by side."""
+        f, lanes = self.f, self.state.lanes
+        alone = lanes is not None and self.state.mask == lanes.inside
+        if lanes is not None and lanes.left is not None and alone and not f.isa.masked:
+            store_first(f, bits, pointer, lanes.left)
+        else:
+            f.masked_store(bits, pointer, mask)
 
     def scatter(self, bits: Value, pointers: Value, mask: Value) -> None:
         """Lane by lane; where lanes meet, the last one wins."""

@@ -17,13 +17,19 @@ from ..numbers.convert import STORAGE
 
 @dataclass(frozen=True)
 class Lanes:
-    """The open loop over vectors: lane l has index `base + ahead + l`, `base` a multiple of `multiple`."""
+    """The open loop over vectors: lane l has index `base + ahead + l`, `base` a multiple of `multiple`.
+
+    Where not all lanes need be inside, the first `left` of them are (an i64, perhaps more than there are),
+    and `inside` is the mask of those.
+    """
 
     name: str
     base: Value
     count: int
     ahead: int = 0
     multiple: int = 1
+    left: Value | None = None
+    inside: Value | None = None
 
 
 @dataclass(frozen=True)

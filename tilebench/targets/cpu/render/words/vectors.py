@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from .....ir import Let, LoopStmt, Store, effects_in, names_read_and_written, walk
 from ...llvm import Value, bytes_of, vector
 from ...llvm.lanes import neutral, reduce_lanes, whole_steps
@@ -15,9 +13,6 @@ from ..renderer import Renderer, Rendering
 from ..state import Lanes
 from ..sums import finish, pairs, sum_dtype
 
-# Makes the mask of the vector at an index.
-Mask = Callable[[Value], Value]
-
 
 def vectors(renderer: Renderer, loop: Vectors) -> None:
     """The loop: `unroll` whole vectors a turn; then what is left, one masked vector a turn."""
@@ -26,7 +21,7 @@ def vectors(renderer: Renderer, loop: Vectors) -> None:
     state.facts = state.facts.with_loop(loop.vars[0], loop.start, loop.stop)
     if loop.lanes == 1:
         with renderer.f.loop(begin, end) as turn:
-            _turn(renderer, loop, Lanes(name, turn.index, 1), None)
+            _turn(renderer, loop, Lanes(name, turn.index, 1))
         return
     _load_before(renderer, loop)
     _find_rows_before(renderer, loop)
@@ -70,32 +65,33 @@ class _Loop:
         self.turns(begin, stop, step, step if from_zero else 1, None)
         self.renderer.streamed = None
         if not loop.overrun and (length.integer is None or length.integer % step):
-            self.turns(stop, end, lanes, lanes if from_zero else 1, self.mask_to(end))
+            self.turns(stop, end, lanes, lanes if from_zero else 1, end)
         for fold, sums in zip(self.folds, self.sums, strict=True):
             unsigned = is_unsigned(fold.dst.buffer.dtype.name)
             total = pairs(self.renderer, fold, sums, unsigned)
             finish(self.renderer, fold, reduce_lanes(f, total, fold.kind, unsigned=unsigned))
 
-    def mask_to(self, end: Value) -> Mask:
-        """Masks of the lanes in front of `end`."""
-        return lambda index: self.f.lane_mask(self.f.sub(end, index), self.loop.lanes)
+    def turns(self, begin: Value, stop: Value, step: int, multiple: int, end: Value | None) -> None:
+        """A loop of `step` elements a turn; each of its vectors has a sum of its own.
 
-    def turns(self, begin: Value, stop: Value, step: int, multiple: int, mask: Mask | None) -> None:
-        """A loop of `step` elements a turn; each of its vectors has a sum of its own."""
+        With `end` only the lanes in front of it are inside.
+        """
         renderer, loop, name = self.renderer, self.loop, self.loop.vars[0].name
         count, runs = self.chains, len(self.runs)
         carried_in = [*self.running, *(value for sums in self.sums for value in sums)]
         with self.f.loop(begin, stop, step, carried_in) as turn:
             running, rest = turn.carried[:runs], turn.carried[runs:]
             carried = [rest[k * count : (k + 1) * count] for k in range(len(self.folds))]
-            masked = None if mask is None else mask(turn.index)
+            left = None if end is None else self.f.sub(end, turn.index)
+            inside = None if left is None else self.f.lane_mask(left, loop.lanes)
             for k, ahead in enumerate(range(0, step, loop.lanes)):
                 chain = k % count
                 renderer.sums = {
                     id(fold): sums[chain] for fold, sums in zip(self.folds, carried, strict=True)
                 }
                 renderer.sums |= {id(run): value for run, value in zip(self.runs, running, strict=True)}
-                _turn(renderer, loop, Lanes(name, turn.index, loop.lanes, ahead, multiple), masked)
+                lanes = Lanes(name, turn.index, loop.lanes, ahead, multiple, left, inside)
+                _turn(renderer, loop, lanes)
                 for fold, sums in zip(self.folds, carried, strict=True):
                     sums[chain] = renderer.sums[id(fold)]
                 running = [renderer.sums[id(run)] for run in self.runs]
@@ -122,7 +118,7 @@ class _Loop:
         aligned = loop.lanes * loop.unroll * size
         past = f.binary("udiv", f.binary("and", f.sub(0, address), aligned - 1), size)
         stop = f.imin(f.add(begin, past), end)
-        self.turns(begin, stop, loop.lanes, 1, self.mask_to(stop))
+        self.turns(begin, stop, loop.lanes, 1, stop)
         renderer.streamed = store
         return stop
 
@@ -138,11 +134,11 @@ def streamed(loop: Vectors) -> Store:
     return next(store for store in stores if store.buffer.scope == "global")
 
 
-def _turn(renderer: Renderer, loop: Vectors, lanes: Lanes, mask: Value | None) -> None:
+def _turn(renderer: Renderer, loop: Vectors, lanes: Lanes) -> None:
     """The body for one vector."""
     state = renderer.state
     varying = set(state.varying)
-    with state.in_lanes(lanes, mask):
+    with state.in_lanes(lanes, lanes.inside):
         state.stored.clear()
         renderer.body(loop.body)
         state.stored.clear()
