@@ -191,4 +191,12 @@ CASES = (
     *(scores("float16", (2, 2), 65, 65, d, causal=True) for d in (64, 96, 128)),
     scores("bfloat16", (2, 1), 70, 40, 64, causal=True),
     scores("float16", (2, 1), 33, 70, 64, causal=True, q_order=1, k_order=1, v_order=1, o_order=1),
+    # Windows: of one key, within a block, over several, of either side alone, wider than all, past all keys.
+    *(
+        scores("float16", (2, 1), 100, 150, 32, left=left, right=right)
+        for left, right in ((0, 0), (5, 3), (70, -1), (-1, 40), (300, 300))
+    ),
+    *(scores(dtype, (2, 2), 131, 131, 32, causal=True, left=17) for dtype in FLOATS),
+    scores("bfloat16", (2, 1), 120, 40, 96, left=20, right=9),
+    scores("float16", (2, 1), 33, 40, 256, causal=True, left=20),
 )  # fmt: skip

@@ -92,6 +92,7 @@ def drawn_case(name: str, random: Random) -> LibraryCase:
         lengths = random.choice((5, 33, 64)), random.choice((7, 64, 70))
         turned = {f"{array}_order": random.randrange(2) for array in ("k", "v")}
         turned |= dict.fromkeys(("q_order", "o_order"), random.randrange(2))
+        turned |= {side: random.choice((-1, -1, 0, 9, 40)) for side in ("left", "right")}
         return scores(dtype, heads, *lengths, random.choice((16, 64)), causal=random.random() < 0.5, **turned)
     options: dict[str, Any] = {}
     if name.endswith("_reduce"):

@@ -34,6 +34,7 @@ from tilebench.library.bench.works import (
     products,
     rows,
     streaming,
+    windows,
 )
 from tilebench.profile.statistics import Ratio
 from tilebench.record import RunRecord
@@ -47,6 +48,7 @@ SMALL = (
     *eight_bit_products(((33, 34, 48),), "int8"),
     *eight_bit_products(((33, 34, 48),), "float8_e4m3fn", fast=True),
     *attentions(1, 2, 33, (16,), "float32"),
+    *windows(1, 2, 33, 16, ((7, 0), (5, 9)), "float32"),
 )
 QUICK = BenchMethod(rounds=5, seconds=0.02)
 

@@ -46,6 +46,8 @@ REFUSED = {
     "no word of it": lambda: library.matmul(X, floats(6, 5), activation="silu"),
     "no number": lambda: library.rms_norm(X, eps="small"),
     "no flag": lambda: library.attention(X, X, X, causal=1),
+    "no window": lambda: library.attention(X, X, X, window=5),
+    "no side of a window": lambda: library.attention(X, X, X, window=(-2, 0)),
     "no option": lambda: library.call(library.operator("rms_norm"), X, epsilon=1e-3),
     "heads": lambda: library.attention(floats(1, 3, 5, 8), floats(1, 2, 5, 8), floats(1, 2, 5, 8)),
     "scales of another number": lambda: library.scaled_matmul(ONES, ONES, floats(5)),

@@ -17,6 +17,7 @@ from tests.library.cases import (
     of_bytes,
     product,
     scaled,
+    scores,
     sizes_of,
     wrong,
 )
@@ -35,6 +36,7 @@ CARDS = ("sm_75", "sm_80", "sm_89", "sm_90a")
 # Of each operator one problem for each card, with all that it can do.
 ROWS = ("bias_gelu", "softmax", "rms_norm", "layer_norm", "row_reduce", "column_reduce", "transpose")
 HEADS = {"B": 4, "H": 32, "SQ": 4096, "D": 64, "KV": 8, "SK": 4096}
+WINDOWS = ({"causal": True, "left": 1000}, {"left": 500, "right": 500})
 LARGE = (
     LibraryCase("add", {"n": 1 << 24}),
     *(LibraryCase(name, {"M": 4096, "N": n}) for name in ROWS for n in (1003, 8192)),
@@ -53,8 +55,8 @@ LARGE = (
     grouped("bfloat16", 8, 8192, 4096, 4096, b_order=1),
     product("float16", 1000, 1001, 1003, (), activation="gelu"),
     *(
-        LibraryCase("attention", {**HEADS, "D": d}, options={"causal": causal})
-        for d in (64, 96, 128) for causal in (False, True)
+        LibraryCase("attention", {**HEADS, "D": d}, options=seen)
+        for d in (64, 96, 128, 256) for seen in (*({"causal": c} for c in (False, True)), *WINDOWS)
     ),
 )  # fmt: skip
 LARGE_CASE = [pytest.param(case, arch, id=f"{case}-{arch}") for case in LARGE for arch in CARDS]
@@ -125,6 +127,9 @@ def test_simulator(case: LibraryCase) -> None:
         batched("bfloat16", 2, 70, 72, 64, a_order=0),
         grouped("float16", 3, 260, 40, 72, b_order=1),
         grouped("bfloat16", 5, 70, 264, 40),
+        scores("float16", (2, 1), 140, 250, 64, left=30, right=20),
+        scores("bfloat16", (2, 1), 140, 170, 256, causal=True),
+        scores("float16", (1, 1), 200, 200, 192, causal=True, left=50),
     ],
     ids=str,
 )

@@ -18,34 +18,40 @@ from tilebench.library.definition import Problem
 from tilebench.library.near import Exact, Near, near
 from tilebench.library.table import STEPS
 
-# B, H, KV, SQ, SK, D, causal, dtype, and whether q and v lie as (B, S, H, D).
+PLAIN, CAUSAL = {"causal": False}, {"causal": True}
+# B, H, KV, SQ, SK, D, which keys are seen, dtype, and whether q and v lie as (B, S, H, D).
 CASES = [
-    (1, 2, 2, 64, 64, 32, False, "float16", False),
-    (2, 2, 1, 40, 70, 32, True, "float16", True),
-    (1, 2, 1, 70, 50, 48, True, "bfloat16", False),
-    (1, 2, 2, 33, 17, 16, False, "float32", True),
+    (1, 2, 2, 64, 64, 32, PLAIN, "float16", False),
+    (2, 2, 1, 40, 70, 32, CAUSAL, "float16", True),
+    (1, 2, 1, 70, 50, 48, CAUSAL, "bfloat16", False),
+    (1, 2, 2, 33, 17, 16, PLAIN, "float32", True),
+    (1, 2, 1, 90, 110, 32, {"causal": True, "window": (21, -1)}, "float16", False),
+    (1, 1, 1, 100, 70, 16, {"causal": False, "window": (3, 40)}, "float16", True),
+    (1, 1, 1, 40, 110, 16, {"causal": False, "window": (-1, 5)}, "float32", False),
 ]
 CARDS = ("cuda:sm_80", "cuda:sm_90a")
 
 
-def softmax_of(a: Mapping[str, Any], causal: bool) -> tuple[Near, Near, Any]:
+def softmax_of(a: Mapping[str, Any], which: Mapping[str, Any]) -> tuple[Near, Near, Any]:
     """Scores, and the logarithms of their sums, and which of them count."""
     q, k = a["q"], a["k"]
     scores = near(np, q) @ near(np, k).T * q.shape[3] ** -0.5
-    query = np.arange(q.shape[2])[:, None] + k.shape[2] - q.shape[2]
-    seen = (np.arange(k.shape[2])[None, :] <= query) | (not causal)
+    past = np.arange(q.shape[2])[:, None] + k.shape[2] - q.shape[2] - np.arange(k.shape[2])[None, :]
+    left, right = which.get("window", (-1, -1))
+    right = 0 if which["causal"] else right
+    seen = ((past <= left) | (left < 0)) & ((past >= -right) | (right < 0))
     top = np.where(seen, scores.value, -1e30).max(-1, keepdims=True)
     total = (scores - top).where(seen, 0.0).exp().where(seen, 0.0).sum(-1, keepdims=True)
     none = total.value == 0
     return scores, (total.where(~none, 1.0).log() + top).where(~none, np.inf), seen
 
 
-def exact(arrays: Mapping[str, Any], causal: bool, dtype: str) -> dict[str, Exact]:
+def exact(arrays: Mapping[str, Any], which: Mapping[str, Any], dtype: str) -> dict[str, Exact]:
     """From o and the logarithms as the forward gave them, which count as exact."""
     wide = {name: x.astype(np.float64) for name, x in arrays.items()}
     group = wide["q"].shape[1] // wide["k"].shape[1]
     own = {**wide, **{name: wide[name].repeat(group, 1) for name in ("k", "v")}}
-    scores, logs, seen = softmax_of(own, causal)
+    scores, logs, seen = softmax_of(own, which)
     right = {"lse": logs[..., 0].exact()} if "lse" not in own else {}
     if "lse" not in own:
         return right
@@ -85,11 +91,11 @@ def drawn(case: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def check(case: tuple[Any, ...]) -> None:
-    causal, dtype = case[6:8]
+    which, dtype = case[6:8]
     a = drawn(case)
     before = {name: x.copy() for name, x in a.items()}
-    a["o"], lse = attention_lse(a["q"], a["k"], a["v"], causal)
-    right = exact(a, causal, dtype)["lse"]
+    a["o"], lse = attention_lse(a["q"], a["k"], a["v"], **which)
+    right = exact(a, which, dtype)["lse"]
     none = np.isinf(right.value)
     assert (np.isinf(lse) == none).all()
     assert (
@@ -97,8 +103,8 @@ def check(case: tuple[Any, ...]) -> None:
         == ""
     )
     a["lse"] = lse
-    found = attention_backward(a["g"], a["q"], a["k"], a["v"], a["o"], lse, causal)
-    right = exact(a, causal, dtype)
+    found = attention_backward(a["g"], a["q"], a["k"], a["v"], a["o"], lse, **which)
+    right = exact(a, which, dtype)
     for name, got in zip(("dq", "dk", "dv"), found, strict=True):
         assert wrong(got, right[name]) == "", name
         given = a[name[1:]]
@@ -112,8 +118,8 @@ def check(case: tuple[Any, ...]) -> None:
 def test_cpu(case: tuple[Any, ...]) -> None:
     check(case)
     a = drawn(case)
-    same = attention(a["q"], a["k"], a["v"], case[6])
-    assert same.tobytes() == attention_lse(a["q"], a["k"], a["v"], case[6])[0].tobytes()
+    same = attention(a["q"], a["k"], a["v"], **case[6])
+    assert same.tobytes() == attention_lse(a["q"], a["k"], a["v"], **case[6])[0].tobytes()
 
 
 @pytest.mark.parametrize("target", CARDS)
@@ -132,10 +138,10 @@ def test_code(name: str, target: str, dim: int) -> None:
     """NVRTC takes the text, and registers are not spilled."""
     sizes = {"B": 4, "H": 32, "KV": 8, "SQ": 4096, "SK": 4096, "D": dim}
     orders = {f"{name}_order": 0 for name in "qkvog"}
-    for causal in (False, True):
-        found = kernel_for(
-            STEPS[name], Problem(sizes, "float16", {"causal": causal, **orders}), target
-        ).resources
+    for seen in (PLAIN, CAUSAL, {"causal": True, "left": 1000}, {"causal": False, "left": 500, "right": 500}):
+        if "left" in seen and name in ("attention_before", "attention_after"):
+            continue
+        found = kernel_for(STEPS[name], Problem(sizes, "float16", {**seen, **orders}), target).resources
         assert (found.spill_store_bytes, found.local_bytes) == (0, 0)
         assert found.blocks_per_sm
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import ArgumentError, OptionError, TargetError, nearest
 from ..runtime.describe import ArrayInfo, describe
 from ..targets import manifest, names, resolve
-from .definition import ANY, ArrayArgument, Operator, Problem
+from .definition import ANY, ArrayArgument, Operator, OptionArgument, Problem
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,8 @@ def checked_options(operator: Operator, given: Mapping[str, Any]) -> dict[str, A
             raise OptionError("{name} of {operator} is True or False", name=name, operator=operator.name)
         if isinstance(option.default, float):
             value = _number(operator, name, value)
+        if option.least is not None:
+            value = _whole(operator, option, value)
         out[name] = value
     return out
 
@@ -120,6 +122,15 @@ def _number(operator: Operator, name: str, value: Any) -> float:
             expected="a finite number",
         )  # fmt: skip
     return float(value)
+
+
+def _whole(operator: Operator, option: OptionArgument, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < (option.least or 0):
+        raise OptionError(
+            "{name} of {operator} cannot be {value!r}", name=option.name, operator=operator.name, value=value,
+            expected=f"a whole number from {option.least} on",
+        )  # fmt: skip
+    return value
 
 
 def _check_dtype(argument: ArrayArgument, info: ArrayInfo, first: ArrayInfo, operator: Operator) -> None:

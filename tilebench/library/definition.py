@@ -53,12 +53,14 @@ class ArrayArgument:
 
 @dataclass(frozen=True)
 class OptionArgument:
-    """A number or word that a call passes by name. `words` are those that it can be."""
+    """A number or word that a call passes by name. `words` are those that it can be, `least` the least of
+    whole numbers."""
 
     name: str
     default: Any
     words: tuple[str, ...] = ()
     doc: str = ""
+    least: int | None = None
 
 
 @dataclass(frozen=True)

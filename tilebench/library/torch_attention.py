@@ -13,31 +13,35 @@ from typing import Any
 
 from .calls import traced
 from .decoding import DECODE, decode
+from .kernels.attention import ALL
 from .scores import ATTENTION, WITH_GRADIENT
 from .torch_ops import NAMESPACE, fake_result, operations
 from .training import attention_backward, attention_lse
 
 torch: Any = importlib.import_module("torch")
-_SAVING = "(Tensor q, Tensor k, Tensor v, bool causal=False) -> (Tensor, Tensor)"
+_SEEN = "bool causal=False, int left=-1, int right=-1"
+_SAVING = f"(Tensor q, Tensor k, Tensor v, {_SEEN}) -> (Tensor, Tensor)"
 _SIX = "Tensor g, Tensor q, Tensor k, Tensor v, Tensor o, Tensor lse"
 _DECODE = (
     "(Tensor q, Tensor k, Tensor v, Tensor? lengths=None, Tensor? table=None, int? longest=None) -> Tensor"
 )
-_BACKWARD = f"({_SIX}, bool causal=False) -> (Tensor, Tensor, Tensor)"
+_BACKWARD = f"({_SIX}, {_SEEN}) -> (Tensor, Tensor, Tensor)"
 
 
-def _run_saving(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, Any]:
-    return attention_lse(q, k, v, causal)
+def _run_saving(
+    q: Any, k: Any, v: Any, causal: bool = False, left: int = ALL, right: int = ALL
+) -> tuple[Any, Any]:
+    return attention_lse(q, k, v, causal, (left, right))
 
 
-def _fake_saving(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, Any]:
+def _fake_saving(q: Any, k: Any, v: Any, *_: Any, **__: Any) -> tuple[Any, Any]:
     return fake_result(ATTENTION, [q, k, v]), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 def _run_backward(
-    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False
+    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False, left: int = ALL, right: int = ALL
 ) -> tuple[Any, Any, Any]:
-    return attention_backward(_readable(g), q, k, v, o, lse, causal)
+    return attention_backward(_readable(g), q, k, v, o, lse, causal, (left, right))
 
 
 def _readable(g: Any) -> Any:
@@ -46,9 +50,7 @@ def _readable(g: Any) -> Any:
     return g if known else g.contiguous()
 
 
-def _fake_backward(
-    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False
-) -> tuple[Any, Any, Any]:
+def _fake_backward(g: Any, q: Any, k: Any, v: Any, *_: Any, **__: Any) -> tuple[Any, Any, Any]:
     return _like(q), _like(k), _like(v)
 
 
@@ -85,25 +87,25 @@ decode_op = _operation(DECODE.name, _run_decode, _fake_decode, _DECODE)
 
 
 def _keep_saved(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, Any]) -> None:
-    q, k, v, ctx.causal = inputs
+    q, k, v, *ctx.seen = inputs
     o, lse = output
     ctx.mark_non_differentiable(lse)
     ctx.save_for_backward(q, k, v, o, lse)
 
 
 def _back_from_saved(ctx: Any, g: Any, _: Any) -> tuple[Any, ...]:
-    return (*attention_backward_op(g, *ctx.saved_tensors, ctx.causal), None)
+    return (*attention_backward_op(g, *ctx.saved_tensors, *ctx.seen), None, None, None)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-    q, k, v, ctx.causal = inputs
+    q, k, v, *ctx.seen = inputs
     ctx.save_for_backward(q, k, v, output)
 
 
 def _back(ctx: Any, g: Any) -> tuple[Any, ...]:
     q, k, v, o = ctx.saved_tensors
-    _, lse = attention_lse_op(q, k, v, ctx.causal)
-    return (*attention_backward_op(g, q, k, v, o, lse, ctx.causal), None)
+    _, lse = attention_lse_op(q, k, v, *ctx.seen)
+    return (*attention_backward_op(g, q, k, v, o, lse, *ctx.seen), None, None, None)
 
 
 attention_op: Any = operations["attention"]
@@ -111,12 +113,12 @@ attention_lse_op.register_autograd(_back_from_saved, setup_context=_keep_saved)
 attention_op.register_autograd(_back, setup_context=_keep)
 
 
-def with_gradient(q: Any, k: Any, v: Any, causal: bool = False) -> Any:
+def with_gradient(q: Any, k: Any, v: Any, causal: bool = False, left: int = ALL, right: int = ALL) -> Any:
     """Attention of tensors: what its gradients need is kept where one of them requires a gradient."""
     needed = q.requires_grad or k.requires_grad or v.requires_grad
     if needed and torch.is_grad_enabled():
-        return attention_lse_op(q, k, v, causal)[0]
-    return attention_op(q, k, v, causal)
+        return attention_lse_op(q, k, v, causal, left, right)[0]
+    return attention_op(q, k, v, causal, left, right)
 
 
 traced[WITH_GRADIENT] = with_gradient

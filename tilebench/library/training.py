@@ -17,6 +17,7 @@ from .alignment import aligned, is_aligned, is_copied
 from .binding import bind, target_of
 from .calls import MOST_READY, MemoryView, inverse, kernel_for, key_of
 from .definition import KernelStep, Problem
+from .kernels.attention import ALL
 from .kernels.attention_training import (
     attention_after_kernel,
     attention_backward_kernel,
@@ -24,7 +25,7 @@ from .kernels.attention_training import (
     attention_saving_kernel,
     padded,
 )
-from .scores import ATTENTION, ORDERS
+from .scores import ATTENTION, ORDERS, sides_of
 
 SAVING = KernelStep("attention_saving", attention_saving_kernel, ("B",))
 BEFORE = KernelStep("attention_before", attention_before_kernel, ("B",))
@@ -61,9 +62,9 @@ class Steps:
 _ready: dict[Any, Steps] = {}
 
 
-def _made_ready(names: Sequence[KernelStep], arrays: Sequence[Any], causal: bool) -> Steps:
+def _made_ready(names: Sequence[KernelStep], arrays: Sequence[Any], options: Mapping[str, Any]) -> Steps:
     """The kernels of some steps for arrays: q, k and v, and where there are, o and g."""
-    bound = bind(ATTENTION, arrays[:3], {"causal": causal})
+    bound = bind(ATTENTION, arrays[:3], options)
     sizes = bound.problem.sizes
     if 0 in sizes.values():
         raise ArgumentError(
@@ -72,7 +73,7 @@ def _made_ready(names: Sequence[KernelStep], arrays: Sequence[Any], causal: bool
         )  # fmt: skip
     own = {f"{n}_order": _order_of(n, x, arrays) for n, x in zip("og", arrays[3:5], strict=False)}
     problem = Problem(sizes, bound.problem.dtype, {**bound.problem.options, **own})
-    orders = {name.removesuffix("_order"): n for name, n in problem.options.items() if name != "causal"}
+    orders = {name.removesuffix("_order"): n for name, n in problem.options.items() if "_order" in name}
     target = target_of(bound.device)
     straight = all(map(is_aligned, arrays))
     copied = not straight and is_copied(arrays[0], ATTENTION.effort(problem))
@@ -94,13 +95,16 @@ def _check_shape(name: str, array: Any, shape: Sequence[int]) -> None:
         )  # fmt: skip
 
 
-def _steps(names: tuple[KernelStep, ...], arrays: Sequence[Any], causal: bool) -> Steps:
+def _steps(
+    names: tuple[KernelStep, ...], arrays: Sequence[Any], causal: bool, window: tuple[int, int]
+) -> Steps:
     """The kernels for these arrays, made once for arrays that lie so."""
-    known = key_of(ATTENTION, arrays, {"causal": causal})
+    options = {"causal": causal, **sides_of(window)}
+    known = key_of(ATTENTION, arrays, options)
     key = (names[0].name, known)
     found = _ready.get(key) if known is not None else None
     if found is None:
-        found = _made_ready(names, arrays, causal)
+        found = _made_ready(names, arrays, options)
         if known is not None:
             if len(_ready) >= MOST_READY:
                 _ready.clear()
@@ -108,13 +112,15 @@ def _steps(names: tuple[KernelStep, ...], arrays: Sequence[Any], causal: bool) -
     return found
 
 
-def attention_lse(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, Any]:
+def attention_lse(
+    q: Any, k: Any, v: Any, causal: bool = False, window: tuple[int, int] = (ALL, ALL)
+) -> tuple[Any, Any]:
     """What `attention` gives, and the natural logarithm of each query's sum of weights: (B, H, SQ), float32.
 
     The logarithm is of sum(exp(q k^T / sqrt(D))) over the keys that the query sees, plus infinity where it
     sees none. Raises what `attention` raises.
     """
-    steps = _steps((SAVING,), (q, k, v), causal)
+    steps = _steps((SAVING,), (q, k, v), causal, window)
     q, k, v = steps.given(q, k, v)
     o = steps.empty("o", q, q.shape, steps.dtype)
     lse = empty_like(q, tuple(q.shape[:3]), "float32")
@@ -123,8 +129,9 @@ def attention_lse(q: Any, k: Any, v: Any, causal: bool = False) -> tuple[Any, An
 
 
 def attention_backward(
-    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False
-) -> tuple[Any, Any, Any]:
+    g: Any, q: Any, k: Any, v: Any, o: Any, lse: Any, causal: bool = False,
+    window: tuple[int, int] = (ALL, ALL),
+) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of q, k and v for the gradient g of attention's result o.
 
     `lse` is what `attention_lse` gave. g lies in memory in one of the orders of axes that q may have; each
@@ -132,7 +139,7 @@ def attention_backward(
     may differ from run to run. Raises what `attention` raises.
     """
     _check_shape("lse", lse, q.shape[:3])
-    steps = _steps((BEFORE, BACKWARD, AFTER), (q, k, v, o, g), causal)
+    steps = _steps((BEFORE, BACKWARD, AFTER), (q, k, v, o, g), causal, window)
     q, k, v, o, g, lse = steps.given(q, k, v, o, g, lse)
     before, backward, after = steps.kernels
     rows = tuple(q.shape[:3])

@@ -15,7 +15,9 @@ from tests.simulated import card_words, run_threaded
 from tests.targets.cuda.test_wgmma import NT, arrays_of, by_the_card, check_bits, compiled, made
 from tilebench.ir import parse_function
 from tilebench.ir.sizes import for_sizes
+from tilebench.library import kernel_for
 from tilebench.library.kernels.attention import attention_kernel
+from tilebench.library.scores import ATTENTION
 from tilebench.schedule import Schedule
 from tilebench.simulator import SimulationError
 
@@ -261,6 +263,15 @@ def test_parts_of_tiles(turned: bool, step: int) -> None:
     kernel.stage("threaded")
     run_threaded(kernel.compilation.functions["threaded"], arrays, warp=32)
     np.testing.assert_array_equal(arrays["C"], by_the_card(arrays, {"turned": (False, turned)}))
+
+
+@pytest.mark.parametrize("dim", [64, 192, 256])
+@pytest.mark.parametrize("seen", [{}, {"causal": True}, {"left": 500, "right": 500}], ids=str)
+def test_attention_by_its_schedules_has_no_spill_and_no_advisory(dim: int, seen: dict[str, Any]) -> None:
+    problem = ATTENTION.problem(B=1, H=2, KV=2, SQ=4096, SK=4096, D=dim, **seen)
+    code = compiled(kernel_for(ATTENTION, problem, "cuda:sm_90a"))
+    (report,) = code.resources.values()
+    assert (report.spill_store_bytes, report.spill_load_bytes, code.advisories) == (0, 0, ())
 
 
 def test_attention_has_no_spill_and_no_advisory() -> None:

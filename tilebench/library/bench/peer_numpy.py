@@ -58,6 +58,7 @@ def build(setup: Setup) -> Run | None:
     """What a program without another library writes; None where that is far from one call (erf, masks)."""
     options = setup.work.problem.options
     plain = options.get("activation", "none") == "none" and not options.get("causal")
+    plain = plain and options.get("left", -1) == options.get("right", -1) == -1
     found = _functions(setup).get(setup.work.operator_name)
     arrays = [setup[argument.name] for argument in setup.work.operator.arguments]
     return functools.partial(found, *arrays) if found is not None and plain else None

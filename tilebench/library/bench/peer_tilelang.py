@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from ..scores import has_window
 from .peers import Run, Setup
 
 # How configurations call the rows of products by the instructions of older cards.
@@ -28,7 +29,9 @@ def build(setup: Setup, older: bool = False) -> Run | None:
         return kernels.product(setup["a"], setup["b"], orders == "nt", config, older)
     if older:
         return None
-    if work.operator_name == "attention" and work.sizes["H"] == work.sizes["KV"] and dtype == "float16":
+    if work.operator_name != "attention" or has_window(work.problem):
+        return None
+    if work.sizes["H"] == work.sizes["KV"] and dtype == "float16":
         b, h, s, d = (work.sizes[dim] for dim in ("B", "H", "SK", "D"))
         causal = work.problem.options["causal"]
         name = f"tilelang attention f16 b{b} h{h} s{s} d{d}{' causal' if causal else ''}"

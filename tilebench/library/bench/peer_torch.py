@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..scores import has_window, seen_keys
 from .peers import Run, Setup
 
 PRODUCTS = ("matmul", "batched_matmul", "grouped_matmul", "scaled_matmul", "int_matmul")
@@ -48,6 +49,31 @@ def _grouped(torch: Any, a: Any, b: Any, ends: Any) -> Any:
     return out
 
 
+def _scores(torch: Any, setup: Setup) -> Function:
+    """Attention; of a window, which torch's own words do not have, by a mask that is made beforehand."""
+    sizes, options = setup.work.sizes, setup.work.problem.options
+    how: dict[str, Any] = {"is_causal": options["causal"], "enable_gqa": sizes["H"] != sizes["KV"]}
+    if has_window(setup.work.problem):
+        with torch.device(setup.space.device):
+            how |= {"is_causal": False, "attn_mask": seen_keys(torch, setup.work.problem)}
+    return functools.partial(torch.nn.functional.scaled_dot_product_attention, **how)
+
+
+def _flex(torch: Any, setup: Setup) -> Function:
+    """Attention of a window by torch's compiler, which leaves out blocks that nothing is seen of."""
+    flex: Any = importlib.import_module("torch.nn.attention.flex_attention")
+    sizes, options = setup.work.sizes, setup.work.problem.options
+    left, right = options["left"], 0 if options["causal"] else options["right"]
+
+    def seen(batch: Any, head: Any, query: Any, key: Any) -> Any:
+        place = query + (sizes["SK"] - sizes["SQ"])
+        before = place - key <= left if left >= 0 else place == place
+        return before & (key - place <= right) if right >= 0 else before
+
+    mask = flex.create_block_mask(seen, None, None, sizes["SQ"], sizes["SK"], device=setup.space.device)
+    return functools.partial(flex.flex_attention, block_mask=mask, enable_gqa=sizes["H"] != sizes["KV"])
+
+
 def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
     """What torch calls an operator, by its name here."""
     nn, options = torch.nn.functional, setup.work.problem.options
@@ -56,10 +82,6 @@ def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
     def reduced(x: Any, axis: int) -> Any:
         extreme = {"sum": torch.sum, "max": torch.amax, "min": torch.amin}[options["kind"]]
         return extreme(x, axis)
-
-    def scores(q: Any, k: Any, v: Any) -> Any:
-        grouped = q.shape[1] != k.shape[1]
-        return nn.scaled_dot_product_attention(q, k, v, is_causal=options["causal"], enable_gqa=grouped)
 
     def bias_gelu(x: Any, bias: Any) -> Any:
         return nn.gelu(x + bias, approximate=options["approximate"])
@@ -85,7 +107,7 @@ def _functions(torch: Any, setup: Setup) -> Mapping[str, Function]:
         "grouped_matmul": functools.partial(_grouped, torch),
         "int_matmul": torch._int_mm,
         "scaled_matmul": _eight_bits(torch, options),
-        "attention": scores,
+        "attention": _scores(torch, setup) if setup.work.operator_name == "attention" else None,
     }
     return functions
 
@@ -114,13 +136,16 @@ def build(setup: Setup) -> Run | None:
 
 
 def build_compiled(setup: Setup) -> Run | None:
-    """By torch.compile; of products and attention it calls what torch itself calls, so there is none."""
-    if setup.work.operator_name in (*PRODUCTS, "attention"):
+    """By torch.compile; of products and attention it calls what torch itself calls, so there is none, but for
+    attention of a window."""
+    scored = setup.work.operator_name == "attention"
+    if setup.work.operator_name in PRODUCTS or (scored and not has_window(setup.work.problem)):
         return None
     found = _function(setup)
     if found is None:
         return None
     torch: Any = importlib.import_module("torch")
+    found = (_flex(torch, setup), found[1]) if scored else found
     torch.compiler.reset()
     compiled = torch.compile(found[0], dynamic=False)
     return functools.partial(compiled, *found[1])

@@ -12,6 +12,7 @@ from typing import Any
 
 from ...errors import OptionError, nearest
 from ..definition import ANY, ArrayArgument, Operator, Problem
+from ..kernels.attention import ALL
 from ..table import operator
 
 CARD_ROWS = ((16384, 8192), (1001, 1003), (16383, 8191))
@@ -128,6 +129,20 @@ def attentions(batch: int, heads: int, length: int, dims: Sequence[int], dtype: 
     return out
 
 
+def windows(
+    batch: int, heads: int, length: int, dim: int, sides: Sequence[tuple[int, int]], dtype: str
+) -> list[BenchWork]:
+    """Attention in a window: how many keys before a query's own place, and behind it."""
+    sizes = {"B": batch, "H": heads, "KV": heads, "SQ": length, "SK": length, "D": dim}
+    return [
+        BenchWork(
+            f"attention/window{left}+{right}/{batch}x{heads}x{length}x{dim}/{dtype}", "attention", sizes,
+            dtype, {"causal": right == 0, "left": left, "right": ALL if right == 0 else right},
+        )
+        for left, right in sides
+    ]  # fmt: skip
+
+
 def streaming(shapes: Sequence[tuple[int, int]], dtype: str) -> list[BenchWork]:
     """The works that are bound by memory."""
     names = ("rms_norm", "layer_norm", "softmax", "row_reduce", "column_reduce", "transpose", "bias_gelu")
@@ -147,7 +162,8 @@ CARD_WORKS = (
         for fast in (False, True)
         for work in eight_bit_products(((4096,) * 3, (8192,) * 3, (4096, 14336, 4096)), FLOAT8, fast)
     ),
-    *attentions(4, 32, 4096, (64, 128), "float16"),
+    *attentions(4, 32, 4096, (64, 128, 256), "float16"),
+    *windows(4, 32, 4096, 128, ((1024, 0), (512, 512)), "float16"),
 )
 HOST_WORKS = (
     *streaming(HOST_ROWS, "float32"),
@@ -159,6 +175,7 @@ HOST_WORKS = (
     *eight_bit_products(((512,) * 3,), "int8"),
     *eight_bit_products(((256,) * 3,), FLOAT8),
     *attentions(1, 8, 512, (64,), "float32"),
+    *windows(1, 8, 512, 64, ((100, 0),), "float32"),
 )
 
 

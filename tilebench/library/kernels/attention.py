@@ -10,6 +10,8 @@ LOG2E = 1.4426950408889634
 LEAST = float("-inf")
 # How far a row's maximum may be above the reference of its weights, as a power of two: a float16 has room.
 LAG = 8.0
+# A side of the window on which a query sees every key.
+ALL = -1
 
 
 @T.macro
@@ -31,23 +33,37 @@ def store_rows(tile, x, order, batch, head, row, rows):
 
 
 @T.macro
-def hide_scores(s, query, key, SK, causal, block_M, block_N):
-    """Minus infinity where a query does not see a key, in tiles where there is such a place."""
-    if causal:
-        if key + block_N > T.min(query + 1, SK):
-            for i, j in T.Parallel(block_M, block_N):
-                s[i, j] = T.if_then_else(key + j <= query + i and key + j < SK, s[i, j], LEAST)
-    elif SK % block_N and key + block_N > SK:
-        for i, j in T.Parallel(block_M, block_N):
-            s[i, j] = T.if_then_else(key + j < SK, s[i, j], LEAST)
+def seen_blocks(query, SK, left, right, block_M, block_N):
+    """The first block of keys that a block of queries sees, and the one behind the last."""
+    first = T.max(0, query - left) // block_N if left != ALL else 0
+    last = T.ceildiv(SK, block_N)
+    if right != ALL:
+        last = T.max(first, T.min(last, T.ceildiv(query + block_M + right, block_N)))
+    return first, last
 
 
 @T.macro
-def score(q, k, s, query, key, SK, causal, block_M, block_N):
+def hide_scores(s, query, key, SK, left, right, block_M, block_N):
+    """Minus infinity where a query does not see a key, in tiles where there is such a place: behind the last
+    key that it sees, and before the first."""
+    if right != ALL:
+        if key + block_N > T.min(query + right + 1, SK):
+            for i, j in T.Parallel(block_M, block_N):
+                s[i, j] = T.if_then_else(key + j <= query + i + right and key + j < SK, s[i, j], LEAST)
+    elif SK % block_N and key + block_N > SK:
+        for i, j in T.Parallel(block_M, block_N):
+            s[i, j] = T.if_then_else(key + j < SK, s[i, j], LEAST)
+    if left != ALL and key + left < query + block_M - 1:
+        for i, j in T.Parallel(block_M, block_N):
+            s[i, j] = T.if_then_else(key + j + left >= query + i, s[i, j], LEAST)
+
+
+@T.macro
+def score(q, k, s, query, key, SK, left, right, block_M, block_N):
     """Scores of queries and keys, from the numbers of their first ones."""
     T.clear(s)
     T.gemm(q, k, s, transpose_B=True, policy=T.GemmWarpPolicy.FullRow)
-    hide_scores(s, query, key, SK, causal, block_M, block_N)
+    hide_scores(s, query, key, SK, left, right, block_M, block_N)
 
 
 @T.macro
@@ -89,11 +105,13 @@ def divide_rows(o, total, D, block_M):
 @jit
 def attention_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, o_order, block_M, block_N, num_stages,
-    threads, held=False
+    threads, held=False, left=ALL, right=ALL
 ):  # fmt: skip
-    """A block has some queries of one head, `held` in registers, and goes over the keys."""
+    """A block has some queries of one head, `held` in registers, and goes over the keys that they see: `left`
+    before each query's own place, and `right` behind it."""
     scale = D**-0.5 * LOG2E
     past = SK - SQ
+    right = 0 if causal else right
     batches = T.dynamic("B") if B is None else B
 
     def shape(heads, length, order):
@@ -124,13 +142,11 @@ def attention_kernel(
             T.clear(total)
             T.fill(top, LEAST)
             T.fill(base, LEAST)
-            last = T.ceildiv(SK, block_N)
-            if causal:
-                last = T.max(0, T.min(last, T.ceildiv(row + block_M + past, block_N)))
-            for kb in T.Pipelined(last, num_stages=num_stages):
+            first, last = seen_blocks(row + past, SK, left, right, block_M, block_N)
+            for kb in T.Pipelined(first, last, num_stages=num_stages):
                 load_rows(k, k_order, bz, by // (H // KV), kb * block_N, block_N, k_s)
                 load_rows(v, v_order, bz, by // (H // KV), kb * block_N, block_N, v_s)
-                score(queries, k_s, s, row + past, kb * block_N, SK, causal, block_M, block_N)
+                score(queries, k_s, s, row + past, kb * block_N, SK, left, right, block_M, block_N)
                 take_scores(s, p, acc, top, base, total, scale, D, block_M, block_N)
                 T.gemm(p, v_s, acc, policy=T.GemmWarpPolicy.FullRow)
             divide_rows(acc, total, D, block_M)

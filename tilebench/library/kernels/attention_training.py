@@ -12,7 +12,7 @@ from __future__ import annotations
 import tilebench.language as T
 
 from ...kernel import jit
-from .attention import LEAST, LOG2E, divide_rows, load_rows, score, store_rows, take_scores
+from .attention import ALL, LEAST, LOG2E, divide_rows, load_rows, score, seen_blocks, store_rows, take_scores
 
 NONE_SEEN = float("inf")
 # Rows of numbers for queries are as long as whole blocks of these.
@@ -35,11 +35,12 @@ def keep_logarithms(kept, base, total, block_M):
 @jit
 def attention_saving_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, o_order, block_M, block_N, num_stages,
-    threads
+    threads, left=ALL, right=ALL
 ):  # fmt: skip
     """Attention forward, and the logarithm of each query's sum."""
     scale = D**-0.5 * LOG2E
     past = SK - SQ
+    right = 0 if causal else right
     batches = T.dynamic("B") if B is None else B
 
     def shape(heads, length, order):
@@ -68,13 +69,11 @@ def attention_saving_kernel(
             T.clear(total)
             T.fill(top, LEAST)
             T.fill(base, LEAST)
-            last = T.ceildiv(SK, block_N)
-            if causal:
-                last = T.max(0, T.min(last, T.ceildiv(row + block_M + past, block_N)))
-            for kb in T.Pipelined(last, num_stages=num_stages):
+            first, last = seen_blocks(row + past, SK, left, right, block_M, block_N)
+            for kb in T.Pipelined(first, last, num_stages=num_stages):
                 load_rows(k, k_order, bz, by // (H // KV), kb * block_N, block_N, k_s)
                 load_rows(v, v_order, bz, by // (H // KV), kb * block_N, block_N, v_s)
-                score(q_s, k_s, s, row + past, kb * block_N, SK, causal, block_M, block_N)
+                score(q_s, k_s, s, row + past, kb * block_N, SK, left, right, block_M, block_N)
                 take_scores(s, p, acc, top, base, total, scale, D, block_M, block_N)
                 T.gemm(p, v_s, acc, policy=T.GemmWarpPolicy.FullRow)
             keep_logarithms(top, base, total, block_M)
@@ -123,6 +122,18 @@ def attention_before_kernel(B, H, SQ, D, dtype, o_order, g_order, block_M, threa
 
 
 @T.macro
+def seeing_blocks(key, SQ, left, right, block_M, block_N):
+    """The first block of queries that sees a block of keys, and the one behind the last. `key` is the
+    place of the first key, counted from that of the first query."""
+    blocks = -(-SQ // block_M)
+    first = T.min(blocks, T.max(0, key - right) // block_M) if right != ALL else 0
+    last = blocks
+    if left != ALL:
+        last = T.max(first, T.min(blocks, T.ceildiv(key + block_N + left, block_M)))
+    return first, last
+
+
+@T.macro
 def load_numbers(lse2, delta, batch, head, row, rows, lse_s, delta_s):
     """The numbers of a block of queries."""
     T.copy(lse2[batch, head, row : row + rows], lse_s)
@@ -135,13 +146,16 @@ def multiply_rows(a, b, c):
 
 
 @T.macro
-def make_weights(s, lse, scale, query, key, causal, SK, block_N, block_M):
+def make_weights(s, lse, scale, query, key, left, right, SK, block_N, block_M):
     """Weights of scores, (keys, queries); 0 where a query does not see a key."""
     for i, j in T.Parallel(block_N, block_M):
         s[i, j] = T.exp2(s[i, j] * scale - lse[j])
-    if causal and key + block_N > query + 1:
+    if right != ALL and key + block_N > query + right + 1:
         for i, j in T.Parallel(block_N, block_M):
-            s[i, j] = T.if_then_else(key + i <= query + j, s[i, j], 0.0)
+            s[i, j] = T.if_then_else(key + i <= query + j + right, s[i, j], 0.0)
+    if left != ALL and key + left < query + block_M - 1:
+        for i, j in T.Parallel(block_N, block_M):
+            s[i, j] = T.if_then_else(key + i + left >= query + j, s[i, j], 0.0)
     if SK % block_N and key + block_N > SK:
         for i, j in T.Parallel(block_N, block_M):
             s[i, j] = T.if_then_else(key + i < SK, s[i, j], 0.0)
@@ -189,10 +203,12 @@ def store_scaled(tile, scale, x, order, batch, head, row, D, rows):
 @jit
 def attention_backward_kernel(
     B, H, KV, SQ, SK, D, dtype, causal, q_order, k_order, v_order, g_order, block_M, block_N, num_stages,
-    threads
+    threads, left=ALL, right=ALL
 ):  # fmt: skip
-    """A block has some keys of a head of k and v, and goes over the queries of all heads that share them."""
-    past, group, blocks = SK - SQ, H // KV, -(-SQ // block_M)
+    """A block has some keys of a head of k and v, and goes over the queries that see them, of all heads that
+    share them."""
+    past, group = SK - SQ, H // KV
+    right = 0 if causal else right
     batches = T.dynamic("B") if B is None else B
 
     def shape(heads, length, order):
@@ -222,17 +238,16 @@ def attention_backward_kernel(
             load_rows(k, k_order, bz, by, key, block_N, k_s)
             load_rows(v, v_order, bz, by, key, block_N, v_s)
             clear_both(dk_l, dv_l)
-            # The first block of queries that sees a key of these.
-            first = T.min(blocks, T.max(0, key - past) // block_M) if causal else 0
-            for step in T.Pipelined((blocks - first) * group, num_stages=num_stages):
-                head = by * group + step // (blocks - first) if group > 1 else by
-                query = (first + step % (blocks - first) if group > 1 else first + step) * block_M
+            first, last = seeing_blocks(key - past, SQ, left, right, block_M, block_N)
+            for step in T.Pipelined((last - first) * group, num_stages=num_stages):
+                head = by * group + step // (last - first) if group > 1 else by
+                query = (first + step % (last - first) if group > 1 else first + step) * block_M
                 load_rows(q, q_order, bz, head, query, block_M, q_s)
                 load_rows(g, g_order, bz, head, query, block_M, g_s)
                 load_numbers(lse2, delta, bz, head, query, block_M, lse_s, delta_s)
                 multiply_rows(k_s, q_s, s)
                 multiply_rows(v_s, g_s, dp)
-                make_weights(s, lse_s, D**-0.5 * LOG2E, query + past, key, causal, SK, block_N, block_M)
+                make_weights(s, lse_s, D**-0.5 * LOG2E, query + past, key, left, right, SK, block_N, block_M)
                 add_values(s, g_s, dv_l, block_M, block_N, dtype)
                 to = sums[bz, head, query : query + block_M, :]
                 add_gradients(s, dp, delta_s, k_s, q_s, dk_l, to, step, D, block_M, block_N, dtype)
