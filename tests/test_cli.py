@@ -112,6 +112,7 @@ def test_bench_prints_a_row_for_each_position(file: str, capsys: pytest.CaptureF
     [
         (["shwo"], ["no command 'shwo'", "did you mean show?", "doctor"]),
         (["show", "none.py"], ["there is no file none.py"]),
+        (["show", "tests/kernels"], ["there is no file tests/kernels", "did you mean kernels.py?"]),
         (["bench", "FILE:double", "--target", "cpu"], ["double needs a value for N", "-D N=1024"]),
         (["show", "FILE:gem"], ["has no kernel gem", "did you mean gemm?", "double"]),
         (["show", "FILE:gemm", "-D", "M=1"], ["gemm needs a value for N, K", "-D N=1024 K=1024"]),

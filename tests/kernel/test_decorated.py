@@ -11,6 +11,7 @@ import pytest
 import tilebench
 import tilebench.language as T
 from tests.frontend.cell import run_cell
+from tests.kernels import add_kernel
 from tilebench.errors import ArgumentError
 
 
@@ -99,3 +100,14 @@ def test_functions_in_a_class() -> None:
 
 def test_a_bound_method_is_a_function() -> None:
     assert value(tilebench.jit(target="cpu")(Callable().method)(4)) == 3.0
+
+
+def test_a_word_of_the_function_is_told_where_a_kernel_is_asked() -> None:
+    kernel = add_kernel.using(target="null")(8, 8)
+    with pytest.raises(
+        AttributeError, match=r"a tilebench kernel has no using; .* function\.using\(\.\.\.\)"
+    ):
+        kernel.using(target="cpu")
+    with pytest.raises(AttributeError, match=r"a tilebench kernel has no usin$"):
+        kernel.usin  # noqa: B018
+    assert not hasattr(kernel, "__array__")

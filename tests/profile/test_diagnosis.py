@@ -415,6 +415,33 @@ def test_wrong_on_one_target_only(stream: Any) -> None:
         assert "wrong_on_one_target" not in causes(diagnose(base(stream, checks=checks)))
 
 
+def open_rows(turns="N"):
+    M, N, R = T.dynamic("M, N, R")
+
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), n: T.Tensor((R,), "int32"), B: T.Tensor((M,), "float32")):
+        with T.Kernel(T.ceildiv(M, 8), threads=128) as bx:
+            x = T.alloc_fragment((8, 32), "float32")
+            s = T.alloc_fragment((8,), "float32")
+            T.clear(s)
+            for k in T.serial(n[0] if turns == "data" else T.ceildiv(N, 32)):
+                T.copy(A[bx * 8, k * 32], x)
+                T.reduce_sum(x, s, dim=1, clear=False)
+            T.copy(s, B[bx * 8])
+
+    return main
+
+
+def test_sizes_of_a_call_are_asked_for_and_counted() -> None:
+    """A kernel for all sizes has no work of its own; `at` says of which a diagnosis is wanted."""
+    kernel = on_card(tilebench.jit(open_rows))
+    assert "each call brings sizes: kernel.at({...}).diagnose()" in kernel.diagnose().why
+    found = kernel.at({"M": 4096, "N": 1000, "R": 1}).diagnose()
+    assert found.why.startswith("Not measured here: 0.25 operations for each byte")
+    data = on_card(tilebench.jit(open_rows), "data").at({"M": 4096, "N": 1000, "R": 1}).diagnose()
+    assert "Data decides how much it computes" in data.why
+
+
 def test_low_occupancy_by_registers(stream: Any) -> None:
     record = stream.record()
     assert record.resources is not None

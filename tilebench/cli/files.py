@@ -33,7 +33,10 @@ def load_kernel(text: str) -> JitFunction:
     if path.is_dir():
         raise OptionError("{path} is a folder", path=path, hint="name a Python file with a kernel")
     if not path.is_file():
-        raise OptionError("there is no file {path}", path=path)
+        close = nearest(path.name, [each.name for each in path.parent.glob("*.py")], limit=1)
+        close = [f"{path.name}.py"] if path.with_name(f"{path.name}.py").is_file() else close
+        hint = f"did you mean {close[0]}?" if close and path.name else ""
+        raise OptionError("there is no file {path}", path=path, hint=hint)
     if path.suffix != ".py":
         raise OptionError(
             "{path} is no Python file", path=path, expected="a file whose name ends in .py",

@@ -21,6 +21,17 @@ class Keeping:
     def _self(self) -> Kernel:
         return cast("Kernel", self)
 
+    if not TYPE_CHECKING:  # a checker goes on to know which attributes there are
+
+        def __getattr__(self, name: str) -> Any:
+            """`AttributeError`, that says where a word of a kernel function is to be found."""
+            from .function import JitFunction
+
+            said = f"a tilebench kernel has no {name}"
+            if not name.startswith("_") and hasattr(JitFunction, name):
+                said += f"; the function that made it has: function.{name}(...), in front of its parameters"
+            raise AttributeError(said, name=name, obj=self)
+
     def edited(self, stage: str, text: str) -> Kernel:
         """The kernel whose `stage` is `text`: compiled on from there, with the stages above as they are.
 

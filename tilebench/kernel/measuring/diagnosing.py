@@ -13,6 +13,7 @@ from ...language.gemm import Gemm
 from ...profile.diagnosis import Case, Diagnosis, diagnose
 from ...profile.diagnosis.observe import observe
 from ...record import CompileRecord, PlaceRecord, Remark, RunRecord
+from ...recorder import work_remark
 from .swizzles import swizzle_trades
 
 if TYPE_CHECKING:
@@ -36,7 +37,17 @@ def case_of(
     function = kernel.compilation.functions.get(OBSERVED)
     threads = record.resources.threads if record.resources is not None else 0
     seen = observe(function, machine, threads)
+    record = _at_sizes(kernel, record)
     return Case(record, machine, seen, runs, others, ceilings, checks or {}, swizzle_trades(kernel))
+
+
+def _at_sizes(kernel: Kernel, record: CompileRecord) -> CompileRecord:
+    """The record with the work at the sizes of `Kernel.at`, which a compilation for all sizes has not."""
+    if record.bytes or not kernel.sizes:
+        return record
+    work = kernel.compilation.work(kernel.calls.binder.of(kernel.sizes).values)
+    remarks = record.remarks if work.doubt is None else (*record.remarks, work_remark(work.doubt))
+    return replace(record, flops=work.flops if work.known else 0.0, bytes=work.bytes, remarks=remarks)
 
 
 def with_diagnosis(kernel: Kernel, record: CompileRecord) -> CompileRecord:

@@ -55,6 +55,12 @@ def _bound(case: Case) -> tuple[str, str]:
         return kind, why
     if any(remark.pass_name == UNCOUNTED for remark in record.remarks):
         return "memory", "Data decides how much it computes, so what bounds it is not known from its counts."
+    open_sizes = any(not isinstance(n, int) for each in record.arguments for n in each.shape)
+    if not record.bytes and open_sizes:
+        return "memory", (
+            "Nothing is measured, and each call brings sizes: kernel.at({...}).diagnose() counts its work "
+            "at those that are given."
+        )
     if not record.bytes:
         return "compute", "Nothing is measured, and it moves no bytes that are counted."
     intensity = record.flops / record.bytes
