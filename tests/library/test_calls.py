@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -193,6 +195,20 @@ def test_names() -> None:
     with pytest.raises(ArgumentError):
         library.add(None, X)
     assert pickle.loads(pickle.dumps(library.add)) is library.add  # noqa: S301
+
+
+def test_a_program_with_torch_has_the_operations_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the first use of a name, since a trace can import nothing; not of a torch without operations."""
+    asked: list[str] = []
+    monkeypatch.setattr(library, "import_module", lambda name, _: asked.append(name) or Any)
+    for torch, names in (
+        (None, []),
+        (SimpleNamespace(), []),
+        (SimpleNamespace(library=SimpleNamespace(custom_op=1)), [".torch_ops"]),
+    ):
+        monkeypatch.setitem(sys.modules, "torch", torch)
+        library._register_for_torch()  # pyright: ignore[reportPrivateUsage]
+        assert asked == names
 
 
 def test_check_compares_every_element(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -89,3 +91,16 @@ def test_results_are_tensors_on_the_same_device() -> None:
     assert call(OPERATORS["transpose"], x.to(torch.int8)).dtype == torch.int8
     out = torch.empty(3, 4)
     assert softmax(x, out=out) is out
+
+
+ALONE = """
+import torch
+from tilebench import library
+x = torch.randn(8, 16)
+step = torch.compile(lambda x: library.softmax(x) + 1, fullgraph=True, backend="aot_eager")
+assert torch.allclose(step(x), torch.softmax(x, 1) + 1, atol=1e-5)
+"""
+
+
+def test_the_librarys_functions_are_traced_without_importing_the_operations() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", ALONE], check=True)

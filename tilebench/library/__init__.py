@@ -16,6 +16,7 @@ result back to `out`; others have kernels that read and write elements as they l
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -69,8 +70,19 @@ def __getattr__(name: str) -> Any:
     where = _WHERE.get(name)
     if where is None:
         raise AttributeError(f"tilebench.library has no {name}; it has {', '.join(__all__)}")
+    _register_for_torch()
     value = globals()[name] = getattr(import_module(where, __name__), name)
     return value
+
+
+def _register_for_torch() -> None:
+    """Make the functions operations of torch, which a trace takes for them, where a program has imported it.
+
+    A trace itself can import nothing; it comes by a name of this module, as every first use does.
+    """
+    torch = sys.modules.get("torch")
+    if hasattr(getattr(torch, "library", None), "custom_op"):
+        import_module(".torch_ops", __name__)
 
 
 def __dir__() -> list[str]:

@@ -6,7 +6,8 @@
 Importing this registers them. Each has a fake kernel, which says the result's shape, dtype and strides to
 whoever traces (`torch.compile`, `torch.export`), also of sizes that are symbols. They take and return tensors
 and change none, and run on the current stream. Attention has gradients (`torch_attention.py`); torch refuses
-to go back through another one. The library's functions are these operations while they are traced.
+to go back through another one. The library's functions are these operations while they are traced: a program
+that has imported torch in front of the first of them need not import this.
 """
 
 from __future__ import annotations
