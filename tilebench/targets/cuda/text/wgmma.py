@@ -56,9 +56,9 @@ def _steps_of(statement: Unroll) -> tuple[Wgmma, Steps] | None:
     Only the first may start its sums at zero.
     """
     count, var = const_of(statement.stop), statement.vars[0]
-    one = statement.body[0]
+    one = statement.body[0] if len(statement.body) == 1 else None
     if (
-        type(one) is not Wgmma or len(statement.body) > 1 or count is None or count < 2
+        type(one) is not Wgmma or count is None or count < 2
         or (const_of(statement.start), const_of(statement.step), statement.condition) != (0, 1, None)
         or any(mentions(part, var.name) for part in one.c.start)
         or any(_at(one, var, k).clear != FALSE for k in range(1, count))
