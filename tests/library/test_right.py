@@ -179,7 +179,9 @@ def test_rules_of_large_products_of_bytes(number: int, case: LibraryCase) -> Non
     """What problems of other sizes are given: as one tile here."""
     rule = schedule_file("scaled_matmul", "cuda:sm_90a").rules[number]
     problem = case.problem
-    assert rule.holds({**problem.values, "M": 8192, "N": 8192 if number == 4 else 1024, "target": ""})
+    assert rule.holds(
+        {**problem.values, "M": 8192, "N": 8192 if number == 4 else 1024, "target": "", "aligned": True}
+    )
     values = {**problem.sizes, "dtype": problem.dtype, **problem.options}
     function = case.operator.kernel.using(target="cuda:sm_90a", schedule=rule.schedule)
     run_on(case, function.kernel((), values), simulated)
